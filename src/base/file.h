@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small file helpers with limits. */
+#ifndef JM_BASE_FILE_H
+#define JM_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+/* Reads a whole regular file (or stream up to limit) into out (appended). JM_ELIMIT when it is larger than
+ * limit. */
+int jm_file_read(const char *path, size_t limit, struct jm_str *out, struct jm_err *err);
+/* Writes by a temporary file and rename, so that a reader never sees half of it. */
+int jm_file_write(const char *path, struct jm_span data, struct jm_err *err);
+/* mkdir -p of the directory part of path. */
+int jm_file_mkparents(const char *path, struct jm_err *err);
+/* SHA-256 as 64 hex digits. */
+#define JM_SHA256_HEX 65
+void jm_sha256_hex(struct jm_span data, char out[JM_SHA256_HEX]);
+int jm_file_sha256(const char *path, char out[JM_SHA256_HEX], struct jm_err *err);
+struct jm_sha256 {
+    uint32_t h[8];
+    uint64_t n;
+    unsigned char block[64];
+};
+void jm_sha256_init(struct jm_sha256 *s);
+void jm_sha256_add(struct jm_sha256 *s, const void *p, size_t n);
+void jm_sha256_done(struct jm_sha256 *s, char out[JM_SHA256_HEX]);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/banned.h"
+
+static char empty[1] = "";
+
+void jm_str_init(struct jm_str *s)
+{
+    *s = (struct jm_str){.buf = empty};
+}
+
+void jm_str_release(struct jm_str *s)
+{
+    if (s->cap)
+        free(s->buf);
+    jm_str_init(s);
+}
+
+void jm_str_reset(struct jm_str *s)
+{
+    s->len = 0;
+    s->failed = false;
+    if (s->cap)
+        s->buf[0] = '\0';
+}
+
+static bool reserve(struct jm_str *s, size_t extra)
+{
+    if (s->failed)
+        return false;
+    if (extra < s->cap && s->len < s->cap - extra)
+        return true;
+    if (extra > (size_t)-1 / 4 || s->len > (size_t)-1 / 4) {
+        s->failed = true;
+        return false;
+    }
+    size_t need = s->len + extra + 1, cap = s->cap ? s->cap : 64;
+    while (cap < need)
+        cap *= 2;
+    char *p = realloc(s->cap ? s->buf : NULL, cap);
+    if (!p) {
+        s->failed = true;
+        return false;
+    }
+    if (!s->cap)
+        p[0] = '\0';
+    s->buf = p;
+    s->cap = cap;
+    return true;
+}
+
+void jm_str_add(struct jm_str *s, const void *p, size_t n)
+{
+    if (!n || !reserve(s, n))
+        return;
+    memcpy(s->buf + s->len, p, n);
+    s->len += n;
+    s->buf[s->len] = '\0';
+}
+
+void jm_str_adds(struct jm_str *s, const char *text)
+{
+    jm_str_add(s, text, strlen(text));
+}
+
+void jm_str_addspan(struct jm_str *s, struct jm_span t)
+{
+    jm_str_add(s, t.p, t.n);
+}
+
+void jm_str_addc(struct jm_str *s, char c)
+{
+    jm_str_add(s, &c, 1);
+}
+
+void jm_str_addv(struct jm_str *s, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    if (n < 0) {
+        s->failed = true;
+        return;
+    }
+    if (!reserve(s, (size_t)n))
+        return;
+    vsnprintf(s->buf + s->len, (size_t)n + 1, fmt, ap);
+    s->len += (size_t)n;
+}
+
+void jm_str_addf(struct jm_str *s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    jm_str_addv(s, fmt, ap);
+    va_end(ap);
+}
+
+void jm_str_pad(struct jm_str *s, size_t upto_len, char c)
+{
+    if (upto_len <= s->len || !reserve(s, upto_len - s->len))
+        return;
+    memset(s->buf + s->len, c, upto_len - s->len);
+    s->len = upto_len;
+    s->buf[s->len] = '\0';
+}
+
+struct jm_span jm_str_span(const struct jm_str *s)
+{
+    return (struct jm_span){s->buf, s->len};
+}
+
+char *jm_str_detach(struct jm_str *s)
+{
+    if (s->failed || !reserve(s, 0))
+        return NULL;
+    char *p = s->buf;
+    jm_str_init(s);
+    return p;
+}
+
+int jm_str_ok(const struct jm_str *s, const char *what, struct jm_err *err)
+{
+    return s->failed ? jm_err_set(err, JM_ENOMEM, "out of memory while building %s", what) : 0;
+}

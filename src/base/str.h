@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A growing byte string. buf is never NULL after jm_str_init and always NUL-terminated at len. When memory
+ * runs out the string keeps what it has and failed becomes true; appenders then do nothing, so that a caller
+ * may check once at the end (jm_str_ok). */
+#ifndef JM_BASE_STR_H
+#define JM_BASE_STR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/span.h"
+
+struct jm_str {
+    char *buf;
+    size_t len, cap; /* cap == 0: buf is the static empty string */
+    bool failed;
+};
+
+void jm_str_init(struct jm_str *s);
+void jm_str_release(struct jm_str *s);
+void jm_str_reset(struct jm_str *s); /* length 0, memory kept, failed cleared */
+void jm_str_add(struct jm_str *s, const void *p, size_t n);
+void jm_str_adds(struct jm_str *s, const char *text);
+void jm_str_addspan(struct jm_str *s, struct jm_span t);
+void jm_str_addc(struct jm_str *s, char c);
+void jm_str_addf(struct jm_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void jm_str_addv(struct jm_str *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+void jm_str_pad(struct jm_str *s, size_t upto_len, char c); /* appends c until len == upto_len */
+struct jm_span jm_str_span(const struct jm_str *s);
+/* Gives the buffer to the caller (free() it) and leaves the string empty; NULL when failed. */
+char *jm_str_detach(struct jm_str *s);
+/* 0, or JM_ENOMEM with a sentence that names what was being built. */
+int jm_str_ok(const struct jm_str *s, const char *what, struct jm_err *err);
+
+#endif
