@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens a state file and tells its time. */
+#ifndef SIMGPU_OPEN_H
+#define SIMGPU_OPEN_H
+
+#include "simgpu_state.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One process's view of a state file; any number of threads may read through it. */
+struct simgpu {
+    struct simgpu_header *h;
+    struct simgpu_gpu *g; /* h->gpu_count of them */
+    uint8_t *base;
+    size_t size;
+    int fd;
+    _Atomic(struct simgpu_capped *)
+        capped[SIMGPU_MAX_GPUS]; /* waveforms under a limit, made when first needed */
+};
+
+/* Maps the state file. 0, or a negative errno with one sentence in why[n]. */
+int simgpu_open(struct simgpu **out, const char *path, char *why, size_t n);
+void simgpu_close(struct simgpu *s);
+
+/* The state's clock, ns: CLOCK_MONOTONIC or the virtual clock. */
+int64_t simgpu_now(const struct simgpu *s);
+
+/* CLOCK_REALTIME, ns, at time t of the state's clock. */
+int64_t simgpu_realtime(const struct simgpu *s, int64_t t_ns);
+
+/* Moves the virtual clock on by dt >= 0 and returns the new time; -EINVAL with the real clock or dt < 0. */
+int64_t simgpu_advance(struct simgpu *s, int64_t dt_ns);
+
+/* Moves the virtual clock to t where it is not already later. 0 or -EINVAL with the real clock. */
+int simgpu_advance_to(struct simgpu *s, int64_t t_ns);
+
+static inline const struct simgpu_seg *simgpu_segs(const struct simgpu *s, const struct simgpu_gpu *g)
+{
+    return (const struct simgpu_seg *)(const void *)(s->base + g->seg_at);
+}
+
+static inline struct simgpu_step *simgpu_ring(const struct simgpu *s, const struct simgpu_gpu *g)
+{
+    return (struct simgpu_step *)(void *)(s->base + g->ring_at);
+}
+
+#endif
