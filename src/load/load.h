@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The load generator: keeps the planned load on an endpoint, in threads of its own, and hands every finished
+ * request with all its stamps and token events to a sink. It knows nothing of windows and energy.
+ *
+ * Open-loop latency counts from the scheduled time, so coordinated omission is impossible by construction. */
+#ifndef JM_LOAD_LOAD_H
+#define JM_LOAD_LOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "model/request.h"
+
+enum jm_load_shape { JM_LOAD_CLOSED /* concurrency */, JM_LOAD_POISSON /* rate */ };
+enum jm_load_api { JM_API_CHAT, JM_API_COMPLETIONS };
+
+struct jm_load_cfg {
+    const char *url; /* "http://host:8000", with or without /v1 */
+    enum jm_load_api api;
+    const char *model;   /* NULL: the first of /v1/models */
+    const char *api_key; /* NULL: none */
+    enum jm_load_shape shape;
+    int concurrency; /* closed: requests in flight; open: the most in flight (0: no limit) */
+    double rate;     /* open: requests/s */
+    uint64_t seed;
+    int isl, osl;             /* synthetic prompts: tokens asked for */
+    const char *prompts_path; /* JSONL instead: {"prompt": ...} or {"messages": [...]}, optional "max_tokens",
+                                 "slice" */
+    bool ignore_eos;
+    double temperature;                                /* NAN: not sent */
+    const char *extra_json;                            /* object merged into each body; NULL: none */
+    int64_t connect_ns, header_ns, stall_ns, total_ns; /* limits of a request; 0: 10 s, 120 s, 60 s, 600 s */
+    int threads;                                       /* 0: chosen */
+    const char *ca_file;                               /* https: NULL: the system's */
+    bool insecure; /* https without verification; goes into the evidence */
+    bool keep_text;
+    int64_t max_requests; /* 0: no limit */
+    int64_t first_id;     /* id of the first request; 0: 1 */
+    const struct jm_log *log;
+};
+
+struct jm_load_sink {
+    void *self;
+    /* Called from load threads, one at a time. prompt and output are empty unless keep_text. */
+    void (*request)(void *self, const struct jm_request *r, const struct jm_token_event *ev, size_t n,
+                    struct jm_span prompt, struct jm_span output);
+};
+
+struct jm_load_live {
+    int64_t started, finished, ok, failed, in_flight,
+        tokens;        /* tokens: events or counted, for progress only */
+    double lag_p99_ms; /* scheduled → sent, of the last 10 s; NAN: none */
+    double cpu;        /* share of one core used by the load threads */
+};
+
+struct jm_load;
+
+/* What is at the endpoint: filled by jm_load_probe. */
+struct jm_endpoint {
+    char host[128];
+    int port;
+    bool tls, local;  /* local: an address of this machine */
+    char model[256];  /* first of /v1/models, "" where the list cannot be had */
+    char server[128]; /* Server header */
+    char engine[64];  /* "vllm 0.9", "llama.cpp b4748", "joulemark-sim", "" unknown */
+    bool simulated;
+    int64_t pid;       /* process that listens (local, found through /proc), -1: not found */
+    char pid_why[160]; /* why not */
+    int max_model_len; /* -1 unknown */
+};
+
+/* Asks the endpoint who it is. Errors name the cause and what to do (refused, 401, no such path, TLS). */
+int jm_load_probe(const struct jm_load_cfg *cfg, const char *proc_root, struct jm_endpoint *out,
+                  struct jm_err *err);
+
+/* Prepares prompts and opens connections before anything is measured. */
+int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, struct jm_load **out,
+                struct jm_err *err);
+int jm_load_start(struct jm_load *l, struct jm_err *err);
+void jm_load_live(struct jm_load *l, struct jm_load_live *out);
+/* No new requests from now on; those in flight go on. */
+void jm_load_stop(struct jm_load *l);
+/* Waits until nothing is in flight or until the time is up; what is left is then ended as JM_END_UNFINISHED.
+ */
+int jm_load_drain(struct jm_load *l, int64_t timeout_ns);
+void jm_load_free(struct jm_load *l);
+/* Facts for the run's environment: transport, stamp source, seed, prompt set hash, synthetic or not. Calls
+ * put for each. */
+void jm_load_facts(const struct jm_load *l, void (*put)(void *self, const char *key, const char *value),
+                   void *self);
+
+#endif

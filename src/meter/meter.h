@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interface of a meter: something that can be read. One file a source, one row in registry.c.
+ *
+ * Life: probe (cheap, no side effect, says why not and how to mend it) → open (finds devices, makes channels
+ * and domains) → read, many times, from one thread, never allocating → close. */
+#ifndef JM_METER_METER_H
+#define JM_METER_METER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "model/channel.h"
+#include "model/domain.h"
+
+#define JM_METER_OPS_VERSION 1
+
+/* Where things are looked for; every path can be set, so that every reader can be replayed on a fake tree.
+ * NULL means the default. */
+struct jm_meter_env {
+    const char *sysfs_root;  /* "/sys" */
+    const char *proc_root;   /* "/proc" */
+    const char *dev_root;    /* "/dev" */
+    const char *nvml_lib;    /* "libnvidia-ml.so.1" */
+    const char *devices;     /* GPU selection by CUDA's rules: "0,2", "GPU-8932f937", "MIG-..."; NULL: all */
+    const char *replay_path; /* run file that replay plays; NULL: no replay */
+    double tdp_w;            /* estimate: CPU TDP in W; 0: estimate not asked for */
+    const char *host;        /* name of this host */
+    struct jm_clock clock;   /* ops == NULL: the system's */
+    const struct jm_log *log;
+};
+
+enum jm_probe_state {
+    JM_PROBE_OK,
+    JM_PROBE_ABSENT,
+    JM_PROBE_DENIED,
+    JM_PROBE_UNSUPPORTED,
+    JM_PROBE_OFF /* only on request */
+};
+
+struct jm_probe {
+    enum jm_probe_state state;
+    char reason[256]; /* what was tried and what came of it */
+    char mend[256];   /* the one command that mends it, "" where there is none */
+};
+
+struct jm_meter_ops;
+
+/* A fact about the instrument or its device for the run's environment: "nvml.driver" = "580.95.05". */
+struct jm_meter_fact {
+    char key[64], value[192];
+};
+
+struct jm_meter {
+    const struct jm_meter_ops *ops;
+    char instance[96];
+    bool simulated;
+    struct jm_channel *chan; /* owned by the meter; ids are 0..n_chan-1 until the recorder gives run ids */
+    size_t n_chan;
+    struct jm_meter_fact *fact;
+    size_t n_fact;
+    int64_t period_ns;   /* suggested sampling period */
+    int64_t deadline_ns; /* a read that takes longer is a finding */
+    bool alive;          /* false: the device vanished; reads give JM_S_LOST */
+    void *priv;
+};
+
+enum jm_read_set {
+    JM_READ_ALL,    /* every channel */
+    JM_READ_EDGE,   /* only channels with JM_CHF_EDGE */
+    JM_READ_COUNTER /* only counters with JM_CHF_EDGE: the fastest set, for bursts */
+};
+
+struct jm_meter_ops {
+    int version;          /* JM_METER_OPS_VERSION */
+    const char *name;     /* "nvml" */
+    const char *summary;  /* one line */
+    const char *boundary; /* "gpu", "device", "node", "wall": what it can give at best */
+    int (*probe)(const struct jm_meter_env *env, struct jm_probe *out);
+    /* Devices, domains (into tree) and channels. A meter that opens with no readable channel is an error with
+     * a reason. */
+    int (*open)(const struct jm_meter_env *env, struct jm_domain_tree *tree, struct jm_meter **out,
+                struct jm_err *err);
+    /* One reading a channel of the set, in order, into out (room for n_chan); returns how many. Stamps come
+     * from clock. reading.channel is the index in chan[]. Never fails as a whole: what could not be read has
+     * its status. Never allocates. */
+    size_t (*read)(struct jm_meter *m, const struct jm_clock *clock, enum jm_read_set set,
+                   struct jm_reading *out);
+    void (*close)(struct jm_meter *m);
+    /* Optional: does this process (pid) use the meter's devices? Marks gpu[i] for chan-independent device i.
+     * NULL: no idea. */
+    int (*find_process)(struct jm_meter *m, const int64_t *pids, size_t n_pids, bool *device_used,
+                        size_t n_devices);
+};
+
+/* All meters, in the order they are tried. Ends with NULL. */
+extern const struct jm_meter_ops *const jm_meter_registry[];
+const struct jm_meter_ops *jm_meter_find(const char *name);
+
+const char *jm_probe_state_name(int s);
+
+/* Index of a channel by device and name, -1: none. */
+int jm_meter_channel(const struct jm_meter *m, const char *device, const char *name);
+
+/* Helpers for meters. */
+struct jm_meter *jm_meter_alloc(const struct jm_meter_ops *ops, struct jm_err *err);
+struct jm_channel *
+jm_meter_add_channel(struct jm_meter *m,
+                     struct jm_err *err); /* zeroed, tolerances NAN; valid until the next */
+int jm_meter_add_fact(struct jm_meter *m, struct jm_err *err, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void jm_meter_dispose(struct jm_meter *m); /* frees channels, facts and m (not priv) */
+
+/* Measures by observation (meter/observe.c): polls the counters and power gauges of m for at most budget_ns
+ * and sets period_ns and period_measured of those that moved. n_moved: how many. */
+int jm_meter_measure_periods(struct jm_meter *m, const struct jm_clock *clock, int64_t budget_ns,
+                             size_t *n_moved, struct jm_err *err);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is concluded from a run: results, findings, tables and series. compute fills it, audit adds its
+ * findings and the validity, show renders it. It is never stored: the same run file gives the same report
+ * again.
+ *
+ * Everything is owned by the report (one arena) and goes with jm_report_free. */
+#ifndef JM_MODEL_REPORT_H
+#define JM_MODEL_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/channel.h"
+#include "model/request.h"
+#include "model/window.h"
+#include "model/words.h"
+
+/* An interval and what it stands for. method == NULL: there is none (said in excludes). */
+struct jm_uncertainty {
+    double lo, hi;
+    double level;         /* 0.95 */
+    double dof;           /* INFINITY: normal; NAN: does not apply */
+    const char *method;   /* "GUM, edges + quantum", "t over trials", ... */
+    const char *includes; /* comma-separated terms */
+    const char *excludes; /* "board gain (not calibrated)" */
+};
+
+/* A number never travels without these. */
+struct jm_quantity {
+    bool have; /* false: there is no value (null in JSON), reasons say why */
+    double value;
+    const char *unit; /* "J/token", "W", "s" */
+    enum jm_boundary boundary;
+    enum jm_provenance provenance;
+    struct jm_uncertainty u;
+    enum jm_validity validity;
+    const char *reasons; /* comma-separated reason codes (status names or finding ids), NULL when valid */
+};
+
+struct jm_result {
+    const char *metric; /* catalogue id */
+    struct jm_quantity q;
+    const char *set;               /* "gpu x 8", "device{gpu,package,dram}", "wall{inlet_ac}" */
+    int window;                    /* index into report->windows, -1: whole run */
+    int trial;                     /* -1: over all */
+    const char *slice;             /* NULL: all */
+    const char *phase;             /* "prefill", "decode", NULL */
+    double quantile;               /* 0.99 of a latency, NAN: none */
+    int64_t n;                     /* sample count behind it, -1: does not apply */
+    double numerator, denominator; /* NAN where it is no ratio */
+    const char *numerator_name, *denominator_name;
+    int of, have_of;        /* devices expected and counted; 0, 0 where it does not apply */
+    const char *instrument; /* meter and channel it rests on */
+};
+
+struct jm_finding {
+    const char *id; /* stable: "counter.reset", "window.short", ... */
+    enum jm_severity severity;
+    const char *text;     /* one sentence */
+    const char *evidence; /* channel, request ids, numbers */
+    int window;           /* -1: whole run */
+    unsigned profiles;    /* bit per profile for which the severity holds; 0: all */
+};
+
+/* Energy of one channel in one window: the table behind the boundaries. */
+struct jm_energy_row {
+    int window, channel; /* indices */
+    int domain;
+    bool counted; /* part of at least one boundary's cut */
+    enum jm_status status;
+    double joules, lo, hi; /* 95 %; NAN where none */
+    double covered_s;      /* seconds of the window that readings cover */
+    const char *method;    /* "counter", "trapezoid", "block", "trailing", ... */
+    const char *note;      /* "3 gaps, 1.2 s", ... NULL */
+};
+
+/* A series for pictures: min/max per column over [t0, t1], gaps as NAN. */
+struct jm_series {
+    int channel; /* -1: derived */
+    const char *label, *unit;
+    int64_t t0, t1;
+    size_t n;
+    double *min, *max; /* n values each */
+};
+
+struct jm_histogram {
+    const char *metric; /* "ttft", "tpot.excl_first", "itl.chunk", "e2e" */
+    double *edge;       /* n + 1, seconds */
+    uint64_t *count;    /* n */
+    size_t n;
+    uint64_t total;
+};
+
+struct jm_dist { /* of ISL, OSL */
+    int64_t n;
+    double mean, min, p50, p90, p99, max; /* NAN when n == 0 */
+};
+
+struct jm_kv {
+    const char *key, *value;
+};
+
+struct jm_raw_ref { /* raw-data manifest */
+    const char *name, *sha256;
+    int64_t bytes;
+    bool kept; /* stored in the run file */
+};
+
+struct jm_meter_info {
+    const char *name, *instance, *state, *reason, *mend;
+    int channels;
+};
+
+struct jm_token_totals { /* of the measure windows; -1 unknown */
+    int64_t output, input, cached, reasoning;
+    int64_t unknown_requests; /* requests whose output tokens nobody counted */
+    struct jm_dist isl, osl;
+};
+
+struct jm_request_totals {
+    int64_t ok, failed, aborted, qualified; /* qualified -1: no contract */
+    int64_t by_end[JM_END_COUNT];
+};
+
+struct jm_report {
+    /* run */
+    const char *id, *label, *file, *sha256 /* NULL: not sealed */, *created, *kind /* recorded|imported */,
+        *source;
+    const char *joulemark; /* version that recorded */
+    bool cut, sealed, simulated;
+    struct jm_kv *env;
+    size_t n_env;
+    struct jm_meter_info *meters;
+    size_t n_meters;
+    struct jm_raw_ref *raw;
+    size_t n_raw;
+    const struct jm_channel *channels; /* borrowed from the run: keep it open as long as the report */
+    size_t n_channels;
+    const struct jm_domain_tree *tree; /* borrowed from the run */
+    int64_t real_offset;               /* real = mono + real_offset, ns, at the first window */
+    struct jm_window *windows;
+    size_t n_windows;
+    struct jm_mark *marks;
+    size_t n_marks;
+    /* concluded */
+    enum jm_profile profile;
+    enum jm_validity validity;
+    struct jm_result *results;
+    size_t n_results, cap_results;
+    struct jm_finding *findings;
+    size_t n_findings, cap_findings;
+    struct jm_energy_row *energy;
+    size_t n_energy, cap_energy;
+    struct jm_series *series;
+    size_t n_series, cap_series;
+    struct jm_histogram *hist;
+    size_t n_hist, cap_hist;
+    struct jm_token_totals tokens;
+    struct jm_request_totals requests;
+    bool has_requests;
+    void *arena;
+};
+
+int jm_report_new(struct jm_report **out, struct jm_err *err);
+void jm_report_free(struct jm_report *r);
+/* Memory that lives as long as the report; NULL when out of memory. Zeroed. */
+void *jm_report_alloc(struct jm_report *r, size_t n);
+/* Formatted text in the arena; NULL when out of memory. */
+const char *jm_report_text(struct jm_report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Appends; the returned row is initialised (window -1, NANs, no value) and stays valid until the next call.
+ * NULL: no memory. */
+struct jm_result *jm_report_result(struct jm_report *r, const char *metric);
+struct jm_finding *jm_report_finding(struct jm_report *r, const char *id, enum jm_severity sev,
+                                     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+struct jm_energy_row *jm_report_energy(struct jm_report *r);
+struct jm_series *jm_report_series(struct jm_report *r, size_t n);
+struct jm_histogram *jm_report_hist(struct jm_report *r, size_t n);
+/* First result with this metric (and boundary unless JM_B_NONE, and window unless -2), or NULL. */
+const struct jm_result *jm_report_find(const struct jm_report *r, const char *metric, enum jm_boundary b,
+                                       int window);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The run file (*.jmr): one SQLite file that holds everything that was observed, raw, and nothing that was
+ * concluded. docs/run-file.md describes its schema.
+ *
+ * Writing: one thread. Readings are gathered per channel and written as 10 s chunks; everything is durable at
+ * the latest JM_RUN_FLUSH_NS after it was put. A crash loses at most that; jm_run_recover finishes the file.
+ * Reading: read-only, never migrates in place. */
+#ifndef JM_RUN_RUN_H
+#define JM_RUN_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/span.h"
+#include "base/str.h"
+#include "model/channel.h"
+#include "model/domain.h"
+#include "model/request.h"
+#include "model/window.h"
+
+#define JM_RUN_APPLICATION_ID 0x4a4d5231 /* "JMR1" */
+#define JM_RUN_VERSION        1
+#define JM_RUN_FLUSH_NS       (10 * JM_NS_PER_S)
+#define JM_RUN_RAW_MAX        (64u << 20) /* larger raw files are kept by name and hash */
+
+/* ---- writing
+ * -------------------------------------------------------------------------------------------------- */
+
+struct jm_run_writer;
+
+struct jm_run_create {
+    const char *label;    /* may be NULL */
+    const char *kind;     /* "recorded" or "imported" */
+    const char *source;   /* "mlperf", "bench http://...", ... */
+    int64_t created_real; /* ns UTC */
+    uint64_t seed;  /* of resampling, so that the same file gives the same digits; the id is made from it */
+    bool overwrite; /* else an existing file is JM_ECONFLICT */
+};
+
+int jm_run_create(const char *path, const struct jm_run_create *c, struct jm_run_writer **out,
+                  struct jm_err *err);
+
+/* A meter as it is in the run. state: "ok", "absent", "denied", "lost", ... with reason and mend ("" where
+ * ok). Returns its index >= 0. */
+struct jm_run_meter {
+    char name[32];     /* "nvml" */
+    char instance[96]; /* library path, root, ... */
+    char state[24];
+    char reason[256], mend[256];
+    int64_t period_ns; /* asked sampling period */
+    bool simulated;
+};
+int jm_run_put_meter(struct jm_run_writer *w, const struct jm_run_meter *m, struct jm_err *err);
+int jm_run_set_meter_state(struct jm_run_writer *w, int meter, const char *state, const char *reason,
+                           struct jm_err *err);
+int jm_run_put_domains(struct jm_run_writer *w, const struct jm_domain_tree *t,
+                       struct jm_err *err); /* replaces */
+/* Gives the channel its id (index in the run) in *id. */
+int jm_run_put_channel(struct jm_run_writer *w, const struct jm_channel *c, int *id, struct jm_err *err);
+/* Measured facts learned later (period, window) replace the row. */
+int jm_run_update_channel(struct jm_run_writer *w, const struct jm_channel *c, struct jm_err *err);
+/* Readings of one channel must come in order of t0. */
+int jm_run_put_readings(struct jm_run_writer *w, const struct jm_reading *r, size_t n, struct jm_err *err);
+int jm_run_put_clock_pair(struct jm_run_writer *w, const struct jm_clock_pair *p, struct jm_err *err);
+/* Opening writes the row with t1 = 0 at once, so that a cut run still has it; closing sets t1. Ids are given
+ * by the caller in order from 0. */
+int jm_run_open_window(struct jm_run_writer *w, const struct jm_window *win, struct jm_err *err);
+int jm_run_close_window(struct jm_run_writer *w, int id, int64_t t1, struct jm_err *err);
+int jm_run_put_mark(struct jm_run_writer *w, const struct jm_mark *m, struct jm_err *err);
+/* Environment and configuration: "host.name", "nvml.driver", "plan.concurrency", ... the last value of a key
+ * counts. */
+int jm_run_put_env(struct jm_run_writer *w, const char *key, const char *value, struct jm_err *err);
+int jm_run_put_request(struct jm_run_writer *w, const struct jm_request *r, const struct jm_token_event *ev,
+                       size_t n_ev, struct jm_err *err);
+/* Text of a request, only with --keep-text. */
+int jm_run_put_text(struct jm_run_writer *w, int64_t request, struct jm_span prompt, struct jm_span output,
+                    struct jm_err *err);
+/* A raw reply or file; compressed and kept up to JM_RUN_RAW_MAX, else name and hash only. origin: where it
+ * came from. */
+int jm_run_put_raw(struct jm_run_writer *w, const char *name, const char *origin, struct jm_span data,
+                   struct jm_err *err);
+/* A scrape of the engine's metrics: t0/t1 of the request, text as it came. */
+int jm_run_put_scrape(struct jm_run_writer *w, const char *url, int64_t t0, int64_t t1, struct jm_span text,
+                      struct jm_err *err);
+/* A factor (PUE, price, carbon) as used or fetched. */
+int jm_run_put_factor(struct jm_run_writer *w, const char *kind, const char *key, double value,
+                      const char *unit, const char *source, struct jm_err *err);
+
+/* Writes what is due (now_mono: current time); force: everything. */
+int jm_run_flush(struct jm_run_writer *w, int64_t now_mono, bool force, struct jm_err *err);
+/* Finishes: everything written, journal folded in, sealed. Frees w also on error. */
+int jm_run_seal(struct jm_run_writer *w, struct jm_err *err);
+/* Closes without sealing (what is written stays and can be recovered). Frees w. */
+void jm_run_abandon(struct jm_run_writer *w);
+
+/* Seals a cut run in place (from file and -wal) and marks it as cut. *lost_after: last time with data.
+ * Already sealed files are left as they are (returns 1). */
+int jm_run_recover(const char *path, int64_t *lost_after, struct jm_err *err);
+
+/* ---- reading
+ * -------------------------------------------------------------------------------------------------- */
+
+struct jm_run;
+
+struct jm_run_info {
+    char id[40], label[128], kind[16], source[256], joulemark[32];
+    int64_t created_real;
+    uint64_t seed;
+    bool sealed, cut;
+    int version;
+    char sha256[65]; /* "" unless sealed */
+};
+
+int jm_run_open(const char *path, struct jm_run **out, struct jm_err *err);
+void jm_run_close(struct jm_run *r);
+const char *jm_run_path(const struct jm_run *r);
+const struct jm_run_info *jm_run_info(const struct jm_run *r);
+const struct jm_domain_tree *jm_run_domains(const struct jm_run *r);
+const struct jm_channel *jm_run_channels(const struct jm_run *r, size_t *n);
+const struct jm_run_meter *jm_run_meters(const struct jm_run *r, size_t *n);
+const struct jm_window *jm_run_windows(const struct jm_run *r, size_t *n);
+const struct jm_mark *jm_run_marks(const struct jm_run *r, size_t *n);
+const struct jm_clock_pair *jm_run_clock_pairs(const struct jm_run *r, size_t *n);
+/* NULL when absent. */
+const char *jm_run_env(const struct jm_run *r, const char *key);
+struct jm_run_env_row {
+    const char *key, *value;
+};
+const struct jm_run_env_row *jm_run_env_rows(const struct jm_run *r, size_t *n); /* sorted by key */
+const struct jm_request *jm_run_requests(const struct jm_run *r,
+                                         size_t *n); /* sorted by id; loaded at first use */
+struct jm_run_raw {
+    const char *name, *origin, *sha256;
+    int64_t bytes;
+    bool kept;
+};
+const struct jm_run_raw *jm_run_raw(const struct jm_run *r, size_t *n);
+int jm_run_raw_data(const struct jm_run *r, const char *name, struct jm_str *out, struct jm_err *err);
+
+/* A growing array of readings. */
+struct jm_readings {
+    struct jm_reading *v;
+    size_t n, cap;
+};
+void jm_readings_release(struct jm_readings *a);
+/* Readings of a channel with t1 >= from and t0 <= to, plus one chunk on each side (so that edges can be
+ * interpolated), in order, appended to *out. INT64_MIN and INT64_MAX read all. */
+int jm_run_readings(const struct jm_run *r, int channel, int64_t from, int64_t to, struct jm_readings *out,
+                    struct jm_err *err);
+/* First and last time with data of a channel, without decoding. False: none. */
+bool jm_run_channel_span(const struct jm_run *r, int channel, int64_t *first, int64_t *last, int64_t *count);
+
+/* Token events of all requests, request by request in order of id: calls fn once a request that has some. fn
+ * returns non-zero to stop (passed on). */
+typedef int (*jm_run_events_fn)(void *self, int64_t request, const struct jm_token_event *ev, size_t n);
+int jm_run_events(const struct jm_run *r, jm_run_events_fn fn, void *self, struct jm_err *err);
+
+/* mono → UTC by the nearest clock pair; false when the run has none. */
+bool jm_run_to_real(const struct jm_run *r, int64_t mono, int64_t *real);
+
+/* ---- export, merge
+ * ---------------------------------------------------------------------------------------------- */
+
+/* Export of everything raw: format "csv" (a folder of CSV files, one a table, one a channel) or "json" (one
+ * file). */
+int jm_run_export(const struct jm_run *r, const char *format, const char *path, struct jm_err *err);
+/* A new run with the contents of several (e.g. hosts of one system), times brought to the first one's clock
+ * by their clock pairs. */
+int jm_run_merge(const char *const *paths, size_t n, const char *out, struct jm_err *err);
+
+#endif
