@@ -36,7 +36,7 @@ struct jm_opt {
     double min, max;     /* of INT, NUM, DURATION (ns), RATE, POWER; both 0: no bound */
     const char *arg;     /* name of the argument in --help, "FILE" */
     const char *choices; /* ENUM: "chat|completions" */
-    const char *help;    /* one sentence */
+    const char *help;    /* one sentence; NULL: understood, but not listed */
     const char *deflt;   /* text of the default for --help, NULL where there is none */
 };
 
@@ -45,10 +45,14 @@ struct jm_opt {
 /* Sets one option in *base from text. err names the option, what was given, what is allowed. */
 int jm_opt_set(const struct jm_opt *row, void *base, const char *text, struct jm_err *err);
 const struct jm_opt *jm_opt_find(const struct jm_opt *table, struct jm_span name);
+/* Name of the option that a mistyped name was probably meant to be, or NULL. */
+const char *jm_opt_nearest(const struct jm_opt *table, struct jm_span name);
+/* What the argument is called in --help; NULL for a flag. */
+const char *jm_opt_argname(const struct jm_opt *row);
 
 /* Parses argv[1..argc): options anywhere before "--", everything else is an operand. Accepts --name=value,
- * --name value,
- * --no-flag, -o value, -ovalue. operands has room for argc. rest_at: index in argv of the first word after
+ * --name value, --no-flag, -o value, -ovalue, -qv. operands has room for argc. rest_at: index in argv of the
+ * first word after
  * "--", or argc. An unknown option names the nearest known one. --help is JM_OPT_HELP. */
 #define JM_OPT_HELP 1
 int jm_opt_parse(const struct jm_opt *table, void *base, int argc, char **argv, const char **operands,

@@ -111,6 +111,35 @@ void jm_str_pad(struct jm_str *s, size_t upto_len, char c)
     s->buf[s->len] = '\0';
 }
 
+void jm_str_wrap(struct jm_str *out, struct jm_span text, size_t at, size_t width)
+{
+    size_t line = out->len; /* start of the line that is being filled */
+    while (line && out->buf[line - 1] != '\n')
+        line--;
+    bool first = true;
+    while ((text = jm_span_trim(text)).n) {
+        size_t n = 0;
+        while (n < text.n && text.p[n] != ' ' && text.p[n] != '\n')
+            n++;
+        size_t col = out->len - line;
+        if (first || col + 1 + n > width) {
+            if (col > at || (!first && col >= at)) {
+                jm_str_addc(out, '\n');
+                line = out->len;
+            }
+            jm_str_pad(out, line + at, ' ');
+        } else {
+            jm_str_addc(out, ' ');
+        }
+        jm_str_add(out, text.p, n);
+        text = jm_span_sub(text, n, text.n);
+        first = false;
+        if (out->failed)
+            return;
+    }
+    jm_str_addc(out, '\n');
+}
+
 struct jm_span jm_str_span(const struct jm_str *s)
 {
     return (struct jm_span){s->buf, s->len};

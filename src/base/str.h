@@ -28,6 +28,9 @@ void jm_str_addc(struct jm_str *s, char c);
 void jm_str_addf(struct jm_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void jm_str_addv(struct jm_str *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 void jm_str_pad(struct jm_str *s, size_t upto_len, char c); /* appends c until len == upto_len */
+/* Appends text word by word from column at, starting on the line that out ends with (on a new one where that
+ * is already past at), lines no longer than width, and a line end. */
+void jm_str_wrap(struct jm_str *out, struct jm_span text, size_t at, size_t width);
 struct jm_span jm_str_span(const struct jm_str *s);
 /* Gives the buffer to the caller (free() it) and leaves the string empty; NULL when failed. */
 char *jm_str_detach(struct jm_str *s);

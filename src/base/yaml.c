@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The only file that sees libyaml. A configuration is one mapping of option names to scalars (or, for
+ * repeatable options, to a list of scalars): no anchors, no tags, no second document, no key twice. */
+#include "base/option.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if JM_HAVE_YAML
+#include <yaml.h>
+#endif
+
+#include "base/banned.h"
+
+struct jm_opt_arena {
+    struct jm_opt_arena *next;
+    char text[];
+};
+
+void jm_opt_arena_free(struct jm_opt_arena *arena)
+{
+    while (arena) {
+        struct jm_opt_arena *next = arena->next;
+        free(arena);
+        arena = next;
+    }
+}
+
+#if !JM_HAVE_YAML
+
+int jm_opt_yaml(const struct jm_opt *table, void *base, struct jm_span text, const char *file,
+                struct jm_opt_arena **arena, struct jm_err *err)
+{
+    (void)table, (void)base, (void)text, (void)arena;
+    return jm_err_set(
+        err, JM_EUNSUPPORTED,
+        "cannot read %s: this joulemark was built without libyaml; give the options on the command line",
+        file);
+}
+
+#else
+
+#define MOST_BYTES ((size_t)1 << 20)
+#define MOST_KEYS  256
+
+struct reader {
+    yaml_parser_t parser;
+    yaml_event_t event;
+    bool have; /* event must be deleted */
+    const char *file;
+    struct jm_err *err;
+};
+
+static int complain(struct reader *r, yaml_mark_t at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int complain(struct reader *r, yaml_mark_t at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    jm_err_vset(r->err, JM_EUSAGE, fmt, ap);
+    va_end(ap);
+    jm_err_prefix(r->err, "%s: line %zu, column %zu", r->file, at.line + 1, at.column + 1);
+    return JM_EUSAGE;
+}
+
+static int next_event(struct reader *r)
+{
+    if (r->have)
+        yaml_event_delete(&r->event);
+    r->have = false;
+    if (!yaml_parser_parse(&r->parser, &r->event)) {
+        if (r->parser.error == YAML_MEMORY_ERROR)
+            return jm_err_set(r->err, JM_ENOMEM, "out of memory while reading %s", r->file);
+        return complain(r, r->parser.problem_mark, "not valid YAML: %s",
+                        r->parser.problem ? r->parser.problem : "unreadable");
+    }
+    r->have = true;
+    if (r->event.type == YAML_ALIAS_EVENT)
+        return complain(r, r->event.start_mark, "aliases are not understood; write the value out");
+    return 0;
+}
+
+static struct jm_span scalar(const yaml_event_t *e)
+{
+    return (struct jm_span){(const char *)e->data.scalar.value, e->data.scalar.length};
+}
+
+static int keep(struct jm_opt_arena **arena, struct jm_span s, char **out, struct jm_err *err)
+{
+    struct jm_opt_arena *a = malloc(sizeof *a + s.n + 1);
+    if (!a)
+        return jm_err_set(err, JM_ENOMEM, "out of memory while reading the configuration");
+    memcpy(a->text, s.p, s.n);
+    a->text[s.n] = '\0';
+    a->next = *arena;
+    *arena = a;
+    *out = a->text;
+    return 0;
+}
+
+static int set_value(struct reader *r, const struct jm_opt *row, void *base, struct jm_opt_arena **arena)
+{
+    yaml_mark_t at = r->event.start_mark;
+    struct jm_span s = scalar(&r->event);
+    struct jm_err why = {0};
+    char *text = NULL;
+    if (memchr(s.p, '\0', s.n))
+        return complain(r, at, "the value of %s has a NUL byte in it", row->name);
+    if (r->event.data.scalar.tag && r->event.data.scalar.tag[0])
+        return complain(r, at, "tags like %.40s are not understood", (const char *)r->event.data.scalar.tag);
+    if (r->event.data.scalar.plain_implicit && (!s.n || jm_span_is(s, "~") || jm_span_is(s, "null")))
+        return complain(r, at, "%s has no value", row->name);
+    int rc = keep(arena, s, &text, r->err);
+    if (rc)
+        return rc;
+    rc = jm_opt_set(row, base, text, &why);
+    if (rc)
+        /* the option's own sentence begins with its name on the command line */
+        return complain(r, at, "%s",
+                        jm_span_starts(jm_span_of(why.text), JM_SPAN("--")) ? why.text + 2 : why.text);
+    return 0;
+}
+
+static int value_of(struct reader *r, const struct jm_opt *row, void *base, struct jm_opt_arena **arena)
+{
+    int rc = next_event(r);
+    if (rc)
+        return rc;
+    if (r->event.type == YAML_SCALAR_EVENT)
+        return set_value(r, row, base, arena);
+    if (r->event.type == YAML_SEQUENCE_START_EVENT && row->type == JM_OPT_LIST) {
+        while (!(rc = next_event(r)) && r->event.type == YAML_SCALAR_EVENT)
+            if ((rc = set_value(r, row, base, arena)))
+                return rc;
+        if (rc)
+            return rc;
+        if (r->event.type == YAML_SEQUENCE_END_EVENT)
+            return 0;
+        return complain(r, r->event.start_mark, "the items of %s must be plain values", row->name);
+    }
+    return complain(r, r->event.start_mark, "%s takes one value, not a %s", row->name,
+                    r->event.type == YAML_SEQUENCE_START_EVENT ? "list" : "mapping");
+}
+
+static int mapping(struct reader *r, const struct jm_opt *table, void *base, struct jm_opt_arena **arena)
+{
+    bool seen[MOST_KEYS] = {false};
+    for (;;) {
+        int rc = next_event(r);
+        if (rc)
+            return rc;
+        if (r->event.type == YAML_MAPPING_END_EVENT)
+            return 0;
+        yaml_mark_t at = r->event.start_mark;
+        if (r->event.type != YAML_SCALAR_EVENT)
+            return complain(r, at, "a key must be the name of an option");
+        struct jm_span key = scalar(&r->event);
+        int shown = (int)(key.n > 60 ? 60 : key.n);
+        const struct jm_opt *row = jm_opt_find(table, key);
+        if (!row) {
+            const char *near = jm_opt_nearest(table, key);
+            return complain(r, at, "unknown key \"%.*s\"%s%s%s", shown, key.p,
+                            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+        }
+        size_t i = (size_t)(row - table);
+        if (i < MOST_KEYS && seen[i])
+            return complain(r, at, "the key \"%s\" is there twice", row->name);
+        if (i < MOST_KEYS)
+            seen[i] = true;
+        if ((rc = value_of(r, row, base, arena)))
+            return rc;
+    }
+}
+
+static int document(struct reader *r, const struct jm_opt *table, void *base, struct jm_opt_arena **arena)
+{
+    int rc;
+    if ((rc = next_event(r)) || (rc = next_event(r))) /* stream start, document start or the end */
+        return rc;
+    if (r->event.type == YAML_STREAM_END_EVENT)
+        return 0; /* empty, or comments only */
+    if ((rc = next_event(r)))
+        return rc;
+    if (r->event.type == YAML_MAPPING_START_EVENT)
+        rc = mapping(r, table, base, arena);
+    else if (r->event.type != YAML_SCALAR_EVENT || r->event.data.scalar.length)
+        return complain(r, r->event.start_mark, "a configuration is a mapping of option names to values");
+    if (rc || (rc = next_event(r)) || (rc = next_event(r))) /* document end, stream end */
+        return rc;
+    if (r->event.type != YAML_STREAM_END_EVENT)
+        return complain(r, r->event.start_mark, "a second document begins; a configuration is one");
+    return 0;
+}
+
+int jm_opt_yaml(const struct jm_opt *table, void *base, struct jm_span text, const char *file,
+                struct jm_opt_arena **arena, struct jm_err *err)
+{
+    if (text.n > MOST_BYTES)
+        return jm_err_set(err, JM_ELIMIT, "%s is larger than the limit of %zu MiB for a configuration", file,
+                          MOST_BYTES >> 20);
+    struct jm_err own = {0};
+    struct reader r = {.file = file, .err = err ? err : &own};
+    if (!yaml_parser_initialize(&r.parser))
+        return jm_err_set(err, JM_ENOMEM, "out of memory while reading %s", file);
+    yaml_parser_set_input_string(&r.parser, (const unsigned char *)(text.p ? text.p : ""), text.n);
+    int rc = document(&r, table, base, arena);
+    if (r.have)
+        yaml_event_delete(&r.event);
+    yaml_parser_delete(&r.parser);
+    return rc;
+}
+
+#endif
