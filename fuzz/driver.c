@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target over its stored seeds without libFuzzer, as an ordinary test that speaks TAP: the empty input,
- * each seed whole, cut at up to 64 places, and 200 fixed mutations of it. Usage: x_replay DIR|FILE... */
+/* Runs a fuzz target over its stored seeds without libFuzzer, as an ordinary test that speaks TAP: the empty
+ * input, each seed whole, cut at up to 64 places, and 200 fixed mutations of it. Usage: x_replay DIR|FILE...
+ */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,7 +35,8 @@ static uint64_t next(uint64_t *s)
 
 static void mutate(const uint8_t *p, size_t n)
 {
-    static const uint8_t odd[] = {0, 1, '"', '\\', '{', '[', '\n', '\r', ':', '-', '9', 0x7f, 0x80, 0xc0, 0xff};
+    static const uint8_t odd[] = {0,   1,   '"', '\\', '{',  '[',  '\n', '\r',
+                                  ':', '-', '9', 0x7f, 0x80, 0xc0, 0xff};
     uint64_t seed = 0x9e3779b97f4a7c15u ^ n;
     uint8_t *m = malloc(2 * n + 1);
     if (!m)
@@ -45,12 +47,8 @@ static void mutate(const uint8_t *p, size_t n)
         for (unsigned k = 0, edits = 1 + next(&seed) % 4; k < edits && len; k++) {
             size_t at = next(&seed) % len;
             switch (next(&seed) % 4) {
-            case 0:
-                m[at] ^= (uint8_t)(1u << (next(&seed) % 8));
-                break;
-            case 1:
-                m[at] = odd[next(&seed) % sizeof odd];
-                break;
+            case 0: m[at] ^= (uint8_t)(1u << (next(&seed) % 8)); break;
+            case 1: m[at] = odd[next(&seed) % sizeof odd]; break;
             case 2: /* drop a stretch */
             {
                 size_t cut = 1 + next(&seed) % (len - at);

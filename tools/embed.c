@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns files into C arrays at build time: embed HEADER OUT.c NAME=FILE...
- * Each NAME becomes `const unsigned char NAME[]` and `const size_t NAME_len`. A zero byte that the length does not
- * count follows the bytes, so that a text can be used as a string; an empty file gives length 0. */
+ * Each NAME becomes `const unsigned char NAME[]` and `const size_t NAME_len`. A zero byte that the length
+ * does not count follows the bytes, so that a text can be used as a string; an empty file gives length 0. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
