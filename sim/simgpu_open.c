@@ -114,9 +114,7 @@ int64_t simgpu_now(const struct simgpu *s)
 
 int64_t simgpu_realtime(const struct simgpu *s, int64_t t_ns)
 {
-    if (s->h->clock == SIMGPU_CLOCK_VIRTUAL)
-        return s->h->start_real_ns + (t_ns - s->h->start_ns);
-    return clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - t_ns);
+    return s->h->start_real_ns + (t_ns - s->h->start_ns);
 }
 
 int64_t simgpu_advance(struct simgpu *s, int64_t dt_ns)

@@ -26,7 +26,8 @@ void simgpu_close(struct simgpu *s);
 /* The state's clock, ns: CLOCK_MONOTONIC or the virtual clock. */
 int64_t simgpu_now(const struct simgpu *s);
 
-/* CLOCK_REALTIME, ns, at time t of the state's clock. */
+/* CLOCK_REALTIME, ns, at time t of the state's clock, by the pair of clocks read at the start: the same t
+ * always has the same stamp. */
 int64_t simgpu_realtime(const struct simgpu *s, int64_t t_ns);
 
 /* Moves the virtual clock on by dt >= 0 and returns the new time; -EINVAL with the real clock or dt < 0. */

@@ -169,14 +169,15 @@ enum simgpu_fault_kind {
     SIMGPU_FAULT_NOT_SUPPORTED,
     SIMGPU_FAULT_LOST, /* GPU_IS_LOST */
     SIMGPU_FAULT_NO_PERMISSION,
-    SIMGPU_FAULT_ENTRY,  /* FieldValues: SUCCESS, but the entry's own status is `code` */
-    SIMGPU_FAULT_ERROR,  /* the call returns `code` */
-    SIMGPU_FAULT_INIT,   /* nvmlInit returns `code` */
-    SIMGPU_FAULT_SLOW,   /* the call takes `value` ns longer */
-    SIMGPU_FAULT_VALUE,  /* gauges answer `value` mW */
-    SIMGPU_FAULT_JUMP,   /* `value` mJ are added to the counter */
-    SIMGPU_FAULT_STRIDE, /* process lists with the 32-byte stride of drivers 535.43 */
-    SIMGPU_FAULT_GARBAGE /* process utilisation with impossible rows */
+    SIMGPU_FAULT_ENTRY,   /* FieldValues: SUCCESS, but the entry's own status is `code` */
+    SIMGPU_FAULT_ERROR,   /* the call returns `code` */
+    SIMGPU_FAULT_INIT,    /* nvmlInit returns `code` */
+    SIMGPU_FAULT_SLOW,    /* the call takes `value` ns longer */
+    SIMGPU_FAULT_VALUE,   /* gauges answer `value` mW */
+    SIMGPU_FAULT_JUMP,    /* `value` mJ are added to the counter */
+    SIMGPU_FAULT_STRIDE,  /* process lists with the 32-byte stride of drivers 535.43 */
+    SIMGPU_FAULT_REASONS, /* clock event bits `value` are set too */
+    SIMGPU_FAULT_GARBAGE  /* process utilisation with impossible rows */
 };
 
 /* Which calls a fault concerns. */

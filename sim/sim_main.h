@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands of joulemark-sim. */
+#ifndef SIM_MAIN_H
+#define SIM_MAIN_H
+
+/* Exit statuses: 0 done, 2 wrong usage, 4 the system failed. */
+enum { SIM_OK = 0, SIM_USAGE = 2, SIM_SYSTEM = 4 };
+
+struct sim_command {
+    const char *name, *text;
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+};
+
+int sim_cmd_gpu(int argc, char **argv);
+int sim_cmd_truth(int argc, char **argv);
+int sim_cmd_clock(int argc, char **argv);
+
+/* One sentence to standard error; returns status. */
+int sim_fail(int status, const char *text);
+
+#endif
