@@ -12,6 +12,8 @@ struct sim_command {
 };
 
 int sim_cmd_gpu(int argc, char **argv);
+int sim_cmd_engine(int argc, char **argv);
+int sim_cmd_node(int argc, char **argv);
 int sim_cmd_truth(int argc, char **argv);
 int sim_cmd_clock(int argc, char **argv);
 
