@@ -175,6 +175,8 @@ int jm_json_fmt_double(char buf[32], double v)
 {
     if (!isfinite(v))
         return snprintf(buf, 32, "null");
+    if (v == 0)
+        v = 0; /* "-0" would be read back as the integer 0 */
     for (int digits = 15; digits <= 17; digits++) {
         double back;
         snprintf(buf, 32, "%.*g", digits, v);

@@ -62,7 +62,8 @@ void *jm_report_alloc(struct jm_report *r, size_t n)
     return p;
 }
 
-static const char *text_v(struct jm_report *r, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static const char *text_v(struct jm_report *r, const char *fmt,
+                                                                va_list ap)
 {
     va_list again;
     va_copy(again, ap);

@@ -144,6 +144,8 @@ static void doubles_read_back(void **state)
     }
     jm_json_fmt_double(buf, 6280.214);
     assert_string_equal(buf, "6280.214");
+    jm_json_fmt_double(buf, -0.0);
+    assert_string_equal(buf, "0"); /* "-0" would read back as the integer 0 */
     jm_json_fmt_double(buf, 5e-324);
     assert_true(strlen(buf) < 24);
 }

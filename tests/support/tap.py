@@ -40,6 +40,13 @@ class _Result(unittest.TestResult):
         super().addError(test, err)
         self._bad(test, self.errors[-1][1])
 
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:  # the test as a whole is not reported then
+            self._say(False, subtest)
+            for line in self._exc_info_to_string(err, test).splitlines():
+                print(f"# {line}")
+
 
 def main():
     suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All commands, sorted: adding one is a line here and a cmd_x.c. */
+#ifndef JM_CLI_CMDS_H
+#define JM_CLI_CMDS_H
+
+#include "cli/cli.h"
+
+#define JM_COMMANDS                                                                                          \
+    X(help)                                                                                                  \
+    X(mark)                                                                                                  \
+    X(sim)                                                                                                   \
+    X(version)
+
+#define X(name) extern const struct jm_cmd jm_cmd_##name;
+JM_COMMANDS
+#undef X
+
+#endif

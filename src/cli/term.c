@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/term.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "cli/cli.h"
+
+#include "base/banned.h"
+
+static int columns(void)
+{
+    struct winsize ws;
+    int64_t n;
+    const char *env = getenv("COLUMNS");
+    if (env && jm_num_i64(jm_span_of(env), &n) == 0 && n >= 20 && n <= 1000)
+        return (int)n;
+    if ((ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0) &&
+        ws.ws_col >= 20)
+        return ws.ws_col;
+    return 80;
+}
+
+void jm_term_init(struct jm_term *t)
+{
+    *t = (struct jm_term){.out_tty = isatty(STDOUT_FILENO) == 1, .err_tty = isatty(STDERR_FILENO) == 1};
+    pthread_mutex_init(&t->lock, NULL);
+    t->width = columns();
+    jm_term_setup(t, JM_COLOR_AUTO, false);
+}
+
+void jm_term_setup(struct jm_term *t, int color, bool quiet)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    bool dumb = !term || !term[0] || strcmp(term, "dumb") == 0;
+    bool may = color == JM_COLOR_ALWAYS || (color == JM_COLOR_AUTO && !(no && no[0]) && !dumb);
+    t->out_color = may && (t->out_tty || color == JM_COLOR_ALWAYS);
+    t->err_color = may && (t->err_tty || color == JM_COLOR_ALWAYS);
+    if (dumb)
+        t->err_tty = false; /* cannot redraw a line */
+    t->progress = !quiet;
+}
+
+void jm_term_release(struct jm_term *t)
+{
+    jm_term_progress_end(t);
+    pthread_mutex_destroy(&t->lock);
+}
+
+static void wipe(struct jm_term *t)
+{
+    if (t->line_shown)
+        fputs("\r\033[K", stderr);
+    t->line_shown = false;
+}
+
+void jm_term_say(struct jm_term *t, const char *text)
+{
+    pthread_mutex_lock(&t->lock);
+    wipe(t);
+    fprintf(stderr, "%s\n", text);
+    fflush(stderr);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void jm_term_progress(struct jm_term *t, double fraction, const char *fmt, ...)
+{
+    struct jm_clock clock = jm_clock_system();
+    int64_t now = jm_clock_mono(&clock), every = t->err_tty ? 100 * JM_NS_PER_MS : 10 * JM_NS_PER_S;
+    if (!t->progress)
+        return;
+    pthread_mutex_lock(&t->lock);
+    if (!t->last_progress || now - t->last_progress >= every) {
+        t->last_progress = now;
+        char text[512], bar[24] = "";
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof text, fmt, ap);
+        va_end(ap);
+        enum { CELLS = 20 };
+        if (t->err_tty && fraction >= 0) {
+            int full = (int)(fmin(fraction, 1) * CELLS);
+            for (int i = 0; i < CELLS; i++)
+                bar[i] = i < full ? '#' : '.';
+            bar[CELLS] = '\0';
+        }
+        int room = t->width - 1 - (bar[0] ? CELLS + 3 : 0);
+        if (!t->err_tty)
+            fprintf(stderr, "%s\n", text);
+        else if (bar[0])
+            fprintf(stderr, "\r\033[K[%s] %.*s", bar, room > 0 ? room : 0, text);
+        else
+            fprintf(stderr, "\r\033[K%.*s", room, text);
+        t->line_shown = t->err_tty;
+        fflush(stderr);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void jm_term_progress_end(struct jm_term *t)
+{
+    pthread_mutex_lock(&t->lock);
+    wipe(t);
+    fflush(stderr);
+    t->last_progress = 0;
+    pthread_mutex_unlock(&t->lock);
+}

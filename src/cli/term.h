@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What standard error and standard output are connected to, and the progress line. Safe to use from several
+ * threads. */
+#ifndef JM_CLI_TERM_H
+#define JM_CLI_TERM_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct jm_term {
+    bool out_tty, err_tty;
+    bool out_color, err_color;
+    int width; /* columns of the terminal, 80 where there is none */
+    bool progress;
+    pthread_mutex_t lock;
+    bool line_shown;       /* a progress line is on the screen */
+    int64_t last_progress; /* CLOCK_MONOTONIC ns */
+};
+
+/* color: enum jm_color of cli.h. NO_COLOR (set and not empty) and TERM=dumb switch auto off. */
+void jm_term_init(struct jm_term *t);
+void jm_term_setup(struct jm_term *t, int color, bool quiet);
+void jm_term_release(struct jm_term *t);
+
+/* A line on standard error, "joulemark: " is not added. */
+void jm_term_say(struct jm_term *t, const char *text);
+/* Progress: a bar that is redrawn (at most 10 times a second) on a terminal, else one plain line every 10 s.
+ * fraction: 0 to 1, or NAN where the end is not known. */
+void jm_term_progress(struct jm_term *t, double fraction, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Takes the progress line away. */
+void jm_term_progress_end(struct jm_term *t);
+
+#endif
