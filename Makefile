@@ -15,7 +15,7 @@ else
 deps = tools/install-deps
 endif
 
-.PHONY: all build demo check corpus install asan tsan fuzz coverage tidy format format-check layers bench clean help
+.PHONY: all build demo check corpus install asan tsan fuzz coverage tidy format format-check layers docs bench clean help
 .NOTPARALLEL:
 
 all: ## build the program (build/joulemark)
@@ -70,6 +70,9 @@ format-check: ## say which sources clang-format would change
 
 layers: build ## includes and symbols of the rooms
 	@tools/check-layers --lib $(BUILD)/libjm.a
+
+docs: build ## write the pages that are made from the program's tables
+	@tools/gen-docs $(BUILD)
 
 bench: ## cost bounds and benchmarks
 	@$(deps) build check
