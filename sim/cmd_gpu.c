@@ -132,30 +132,11 @@ static int option(struct options *o, const char *arg, const char *next, int *use
     return e == -EINVAL ? usage(why) : e ? sim_fail(SIM_SYSTEM, why) : 0;
 }
 
-/* The library lies beside this program in a build, in its libdir when installed. */
 static int find_library(struct options *o)
 {
-    char exe[PATH_MAX];
-    const char *file = o->old ? "libnvidia-ml-old.so.1" : "libnvidia-ml.so.1";
-    if (o->lib) {
-        if (!realpath(o->lib, o->library)) {
-            snprintf(exe, sizeof exe, "--lib %s: %s.", o->lib, strerror(errno));
-            return sim_fail(SIM_SYSTEM, exe);
-        }
-    } else {
-        ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-        exe[n > 0 ? n : 0] = 0;
-        char *slash = strrchr(exe, '/');
-        if (slash)
-            *slash = 0;
-        snprintf(o->dir, sizeof o->dir, "%.3000s/gpu/%s", exe, file);
-        if (access(o->dir, R_OK) != 0)
-            snprintf(o->dir, sizeof o->dir, "%s/%s", SIM_LIBDIR, file);
-        if (!realpath(o->dir, o->library))
-            return sim_fail(SIM_SYSTEM,
-                            "the simulated libnvidia-ml.so.1 lies neither beside this program nor in "
-                            "its library directory; name it with --lib.");
-    }
+    char why[512];
+    if (sim_find_nvml(o->lib, o->old, o->library, sizeof o->library, why, sizeof why))
+        return sim_fail(SIM_SYSTEM, why);
     memcpy(o->dir, o->library, sizeof o->dir);
     *strrchr(o->dir, '/') = 0;
     return 0;

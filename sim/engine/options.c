@@ -27,7 +27,7 @@ static const struct row rows[] = {
     {"model", TEXT, O(model), 0, 0, "NAME", "8b-h100 or 70b-4xh100: a model in sim/data/models.tsv (8b-h100)"},
     {"served-model-name", TEXT, O(served), 0, 0, "NAME", "its name in the API (that of the model)"},
     {"state", TEXT, O(state), 0, 0, "FILE", "state of joulemark-sim gpu whose boards it drives (none: no power)"},
-    {"gpus", GPUS, 0, 0, 63, "LIST", "which boards, as 0,1,2,3 (the first ones)"},
+    {"gpus", GPUS, 0, 0, 63, "LIST", "which boards, as 0-3 or 0,2 (the first ones)"},
     {"truth", TEXT, O(truth), 0, 0, "FILE", "at the end, write what really happened"},
     {"api-key", TEXT, O(api_key), 0, 0, "KEY", "answer 401 without it"},
     {"seed", U64, O(seed), 0, 9e18, "N", "of texts, lengths and acceptance (1)"},
@@ -70,20 +70,26 @@ void sim_options_init(struct sim_options *o)
     o->sched.accept = 0.7;
 }
 
+/* "0,1,2,3", "0+1", "0-3" and mixtures; each board once. */
 static bool list(struct sim_options *o, const char *v)
 {
     o->gpus = 0;
     while (*v) {
         char *end;
         errno = 0;
-        long x = strtol(v, &end, 10);
-        if (end == v || errno || x < 0 || x > 63 || o->gpus == (int)COUNT(o->gpu) ||
-            (*end != 0 && *end != ','))
+        long x = strtol(v, &end, 10), last = x;
+        if (end != v && *end == '-') {
+            v = end + 1;
+            last = strtol(v, &end, 10);
+        }
+        if (end == v || errno || x < 0 || last > 63 || last < x || (*end && *end != ',' && *end != '+'))
             return false;
-        for (int i = 0; i < o->gpus; i++)
-            if (o->gpu[i] == (int)x)
-                return false;
-        o->gpu[o->gpus++] = (int)x;
+        for (; x <= last; x++) {
+            for (int i = 0; i < o->gpus; i++)
+                if (o->gpu[i] == (int)x)
+                    return false;
+            o->gpu[o->gpus++] = (int)x; /* fits: each of 0 to 63 once */
+        }
         v = *end ? end + 1 : end;
     }
     return o->gpus > 0;
@@ -141,7 +147,7 @@ int sim_option_set(struct sim_options *o, const char *name, size_t n, const char
         if (r->kind == GPUS ? list(o, value) : number(r, at, value))
             return 1;
         if (r->kind == GPUS)
-            snprintf(why, whylen, "--gpus takes numbers of boards, each once, as in 0,1,2,3, not \"%s\".",
+            snprintf(why, whylen, "--gpus takes numbers of boards, each once, as in 0-3 or 0,2, not \"%s\".",
                      value);
         else
             snprintf(why, whylen, "--%s takes a number from %g to %g, not \"%s\".", r->name, r->min, r->max,
