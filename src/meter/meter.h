@@ -31,6 +31,10 @@ struct jm_meter_env {
     const char *host;        /* name of this host */
     struct jm_clock clock;   /* ops == NULL: the system's */
     const struct jm_log *log;
+    /* perf: opens an event of the PMU (type, config) on a CPU, system-wide; a descriptor or -errno. NULL:
+     * perf_event_open(2). */
+    int (*perf_open)(void *self, uint32_t type, uint64_t config, int cpu);
+    void *perf_self;
 };
 
 enum jm_probe_state {
@@ -38,7 +42,7 @@ enum jm_probe_state {
     JM_PROBE_ABSENT,
     JM_PROBE_DENIED,
     JM_PROBE_UNSUPPORTED,
-    JM_PROBE_OFF /* only on request */
+    JM_PROBE_OFF /* can be read, but only when asked for by name (or, for an estimate, by its option) */
 };
 
 struct jm_probe {
@@ -62,9 +66,10 @@ struct jm_meter {
     size_t n_chan;
     struct jm_meter_fact *fact;
     size_t n_fact;
-    int64_t period_ns;   /* suggested sampling period */
-    int64_t deadline_ns; /* a read that takes longer is a finding */
-    bool alive;          /* false: the device vanished; reads give JM_S_LOST */
+    int64_t period_ns;     /* suggested sampling period */
+    int64_t max_period_ns; /* a longer pause between two reads can lose a wrap; 0: no such bound */
+    int64_t deadline_ns;   /* a read that takes longer is a finding */
+    bool alive;            /* false: the device vanished; reads give JM_S_LOST */
     void *priv;
 };
 
@@ -86,12 +91,14 @@ struct jm_meter_ops {
                 struct jm_err *err);
     /* One reading a channel of the set, in order, into out (room for n_chan); returns how many. Stamps come
      * from clock. reading.channel is the index in chan[]. Never fails as a whole: what could not be read has
-     * its status. Never allocates. */
+     * its status. Never allocates. JM_READ_ALL leaves out a slow channel (a limit, a mode) on most of its
+     * calls, so that every stamp is one of a real read; the other sets are always complete. */
     size_t (*read)(struct jm_meter *m, const struct jm_clock *clock, enum jm_read_set set,
                    struct jm_reading *out);
     void (*close)(struct jm_meter *m);
-    /* Optional: does this process (pid) use the meter's devices? Marks gpu[i] for chan-independent device i.
-     * NULL: no idea. */
+    /* Optional: which devices do these processes, or processes started by them, use? device_used[i] is of the
+     * i-th distinct chan[].device in order of appearance. Returns how many are used (0: none), or a negative
+     * JM_E* when that cannot be known. NULL: the meter has no idea. May allocate. */
     int (*find_process)(struct jm_meter *m, const int64_t *pids, size_t n_pids, bool *device_used,
                         size_t n_devices);
 };
@@ -112,7 +119,17 @@ jm_meter_add_channel(struct jm_meter *m,
                      struct jm_err *err); /* zeroed, tolerances NAN; valid until the next */
 int jm_meter_add_fact(struct jm_meter *m, struct jm_err *err, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-void jm_meter_dispose(struct jm_meter *m); /* frees channels, facts and m (not priv) */
+/* The last value stated for key, or NULL. */
+const char *jm_meter_fact(const struct jm_meter *m, const char *key);
+void jm_meter_dispose(struct jm_meter *m); /* frees channels, facts and m (not priv); m may be NULL */
+bool jm_meter_in_set(const struct jm_channel *c, enum jm_read_set set);
+/* mend: NULL or "" where there is none. */
+void jm_probe_set(struct jm_probe *out, enum jm_probe_state state, const char *mend, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The clock of env, the system's where it has none. */
+struct jm_clock jm_meter_clock(const struct jm_meter_env *env);
+/* The domain of the node that env stands for. */
+int jm_meter_host(const struct jm_meter_env *env, struct jm_domain_tree *tree, struct jm_err *err);
 
 /* Measures by observation (meter/observe.c): polls the counters and power gauges of m for at most budget_ns
  * and sets period_ns and period_measured of those that moved. n_moved: how many. */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One row a meter, in the order they are tried: a channel that shows joules which an earlier meter shows too
+ * is marked as a mirror by the later one. docs/contributing/add-a-meter.md says how to add one. */
+#include "meter/registry.h"
+
+#include "base/banned.h"
+
+const struct jm_meter_ops *const jm_meter_registry[] = {
+    &jm_meter_nvml,
+    &jm_meter_rapl,
+    &jm_meter_null,
+    NULL,
+};
