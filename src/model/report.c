@@ -23,6 +23,8 @@ int jm_report_new(struct jm_report **out, struct jm_err *err)
         return jm_err_set(err, JM_ENOMEM, "out of memory for the report");
     r->tokens.output = r->tokens.input = r->tokens.cached = r->tokens.reasoning = -1;
     r->requests.qualified = -1;
+    struct jm_dist none = {.mean = NAN, .min = NAN, .p50 = NAN, .p90 = NAN, .p99 = NAN, .max = NAN};
+    r->tokens.isl = r->tokens.osl = none;
     *out = r;
     return 0;
 }
@@ -134,7 +136,7 @@ struct jm_energy_row *jm_report_energy(struct jm_report *r)
     struct jm_energy_row *e = grow((void **)&r->energy, &r->n_energy, &r->cap_energy, sizeof *e);
     if (e) {
         e->window = e->channel = e->domain = -1;
-        e->joules = e->lo = e->hi = e->covered_s = NAN;
+        e->joules = e->lo = e->hi = e->covered_s = e->u = e->dof = e->lower_bound = NAN;
         e->status = JM_S_ABSENT;
     }
     return e;

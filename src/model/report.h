@@ -74,6 +74,10 @@ struct jm_energy_row {
     double covered_s;      /* seconds of the window that readings cover */
     const char *method;    /* "counter", "trapezoid", "block", "trailing", ... */
     const char *note;      /* "3 gaps, 1.2 s", ... NULL */
+    double u, dof;         /* standard uncertainty, J, and its degrees of freedom; NAN where none */
+    double gap_s;          /* seconds without data inside */
+    double lower_bound;    /* what is known to have passed when there is no value, NAN otherwise */
+    int64_t refreshes;     /* refreshes of the instrument seen */
 };
 
 /* A series for pictures: min/max per column over [t0, t1], gaps as NAN. */

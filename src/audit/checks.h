@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The checks, by subject. Each adds findings; an error makes what it concerns invalid. */
+#ifndef JM_AUDIT_CHECKS_H
+#define JM_AUDIT_CHECKS_H
+
+#include "audit/audit.h"
+
+typedef int (*jm_check_fn)(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+
+/* checks_run.c */
+int jm_check_run_cut(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_simulated(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_meters(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_window(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_trials(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_clock(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+/* checks_energy.c */
+int jm_check_energy_status(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_counter_gauge(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_gaps(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_gain(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_throttle(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_limit_change(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_fast_polling(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_estimate(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+/* checks_load.c */
+int jm_check_sut(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_tokens(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_failures(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_steady(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_bias(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_lengths(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_client(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+/* checks_mlperf.c */
+int jm_check_mlperf_result(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_mlperf_samples(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_mlperf_mean(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+
+/* audit.c: evidence on the newest finding; JM_ENOMEM when f is NULL. */
+int jm_finding_at(struct jm_report *r, struct jm_finding *f, int window, struct jm_err *err,
+                  const char *evidence, ...) __attribute__((format(printf, 5, 6)));
+double jm_run_number(const struct jm_run *run, const char *key); /* env as a number, NAN */
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of the instruments. */
+#include <math.h>
+#include <string.h>
+
+#include "audit/checks.h"
+#include "audit/threshold.h"
+
+#include "base/banned.h"
+
+static const char *device(const struct jm_report *r, const struct jm_energy_row *e)
+{
+    return e->domain >= 0 ? r->tree->d[e->domain].label : r->channels[e->channel].device;
+}
+
+/* Does another instrument of the same domain give a value in that window? Then the loss costs a cross-check
+ * only. */
+static bool has_other(const struct jm_report *r, const struct jm_energy_row *e)
+{
+    for (size_t i = 0; i < r->n_energy; i++)
+        if (&r->energy[i] != e && r->energy[i].window == e->window && r->energy[i].domain == e->domain &&
+            r->energy[i].status == JM_S_OK)
+            return true;
+    return false;
+}
+
+int jm_check_energy_status(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    static const struct {
+        enum jm_status s;
+        const char *id, *what;
+    } kinds[] = {
+        {JM_S_RESET, "counter.reset",
+         "started again inside the window (driver reload or device reset); repeat the run"},
+        {JM_S_WRAPPED, "counter.ambiguous",
+         "could have wrapped more than once between two readings; read it more often"},
+        {JM_S_STALE, "counter.frozen", "did not move while it should have; it is frozen"},
+        {JM_S_SUSPENDED, "energy.suspended", "slept inside the window"},
+        {JM_S_LOST, "counter.lost", "vanished inside the window"},
+        {JM_S_IMPLAUSIBLE, "counter.implausible", "gave values outside what the device can draw"},
+        {JM_S_GAP, "energy.uncovered", "has no readings around an edge of the window"},
+        {JM_S_BELOW_RESOLUTION, "counter.resolution", "refreshes too slowly for a window this short"},
+        {JM_S_CONFLICT, "energy.status_conflict", "contradicts itself"},
+    };
+    (void)run;
+    for (size_t i = 0; i < r->n_energy; i++) {
+        const struct jm_energy_row *e = &r->energy[i];
+        const struct jm_channel *c = &r->channels[e->channel];
+        if (c->flags & (JM_CHF_MIRROR | JM_CHF_PARTOF))
+            continue;
+        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+            if (e->status != kinds[k].s)
+                continue;
+            /* a reset is an error even where a gauge goes on: the devices were reloaded inside the window */
+            bool other = has_other(r, e) && e->status != JM_S_RESET && e->status != JM_S_SUSPENDED;
+            struct jm_finding *f = jm_report_finding(r, kinds[k].id, other ? JM_SEV_WARNING : JM_SEV_ERROR,
+                                                     "%s of %s %s", c->name, device(r, e), kinds[k].what);
+            int rc = isfinite(e->lower_bound)
+                         ? jm_finding_at(r, f, e->window, err, "%s; at least %.6g J passed", c->source,
+                                         e->lower_bound)
+                         : jm_finding_at(r, f, e->window, err, "%s%s%s", c->source, e->note ? "; " : "",
+                                         e->note ? e->note : "");
+            if (rc)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+int jm_check_counter_gauge(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    (void)run;
+    for (size_t i = 0; i < r->n_energy; i++) {
+        const struct jm_energy_row *a = &r->energy[i];
+        if (a->status != JM_S_OK || r->channels[a->channel].kind != JM_CH_COUNTER ||
+            (r->channels[a->channel].flags & JM_CHF_MIRROR))
+            continue;
+        const struct jm_energy_row *b = NULL;
+        for (size_t k = 0; k < r->n_energy; k++) {
+            const struct jm_energy_row *g = &r->energy[k];
+            if (g->window == a->window && g->domain == a->domain && g->status == JM_S_OK &&
+                r->channels[g->channel].kind == JM_CH_GAUGE &&
+                r->channels[g->channel].provenance == r->channels[a->channel].provenance &&
+                (!b || g->u < b->u))
+                b = g;
+        }
+        if (!b)
+            continue;
+        double diff = a->joules - b->joules, u = sqrt(a->u * a->u + b->u * b->u),
+               mid = (fabs(a->joules) + fabs(b->joules)) / 2;
+        if (!(mid > 0) || fabs(diff) <= 3 * u + JM_TH_COUNTER_GAUGE_REL * mid)
+            continue;
+        struct jm_finding *f = jm_report_finding(
+            r, "energy.conflict", JM_SEV_WARNING,
+            "%s: the counter says %.6g J, the gauge %.6g J (%+.1f %%); both are shown, neither is "
+            "silently taken",
+            device(r, a), a->joules, b->joules, 100 * (a->joules / b->joules - 1));
+        int rc = jm_finding_at(r, f, a->window, err, "%s against %s", r->channels[a->channel].source,
+                               r->channels[b->channel].source);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+int jm_check_gaps(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    (void)run;
+    for (size_t i = 0; i < r->n_energy; i++) {
+        const struct jm_energy_row *e = &r->energy[i];
+        double s = (double)(r->windows[e->window].t1 - r->windows[e->window].t0) / 1e9;
+        if (!e->counted || !(e->gap_s > JM_TH_GAP_WARN * s))
+            continue;
+        bool bad = e->gap_s > JM_TH_GAP_ERROR * s;
+        struct jm_finding *f = jm_report_finding(r, "energy.gap", bad ? JM_SEV_ERROR : JM_SEV_WARNING,
+                                                 "%s of %s has no data for %.3g s of %.3g s",
+                                                 r->channels[e->channel].name, device(r, e), e->gap_s, s);
+        int rc = jm_finding_at(r, f, e->window, err, "%s", r->channels[e->channel].source);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+int jm_check_gain(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    (void)run;
+    for (size_t i = 0; i < r->n_energy; i++) {
+        const struct jm_energy_row *e = &r->energy[i];
+        if (!e->counted || !isnan(r->channels[e->channel].gain_tol))
+            continue;
+        return jm_finding_at(
+            r,
+            jm_report_finding(
+                r, "gain.unknown", JM_SEV_INFO,
+                "the gain of the instruments is not known: intervals leave it out (published GPU boards "
+                "read 0.87 to 1.15 of the true power)"),
+            -1, err, "%s", r->channels[e->channel].source);
+    }
+    return 0;
+}
+
+/* Bits of NVML's clock event reasons that hold a GPU below what it was asked for. */
+static const struct {
+    int64_t bit;
+    const char *name;
+} reasons[] = {{0x04, "software power cap"},
+               {0x08, "hardware slowdown"},
+               {0x20, "software thermal slowdown"},
+               {0x40, "hardware thermal slowdown"},
+               {0x80, "hardware power brake"}};
+
+int jm_check_throttle(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    for (size_t c = 0; c < r->n_channels; c++) {
+        if (r->channels[c].kind != JM_CH_STATE || strcmp(r->channels[c].name, "clock.event_reasons") != 0)
+            continue;
+        for (size_t w = 0; w < r->n_windows; w++) {
+            struct jm_readings buf = {0};
+            int64_t count[5] = {0}, n = 0;
+            if (r->windows[w].role != JM_R_MEASURE)
+                continue;
+            int rc = jm_run_readings(run, (int)c, r->windows[w].t0, r->windows[w].t1, &buf, err);
+            for (size_t i = 0; !rc && i < buf.n; i++) {
+                if (buf.v[i].status != JM_S_OK || buf.v[i].t0 < r->windows[w].t0 ||
+                    buf.v[i].t1 > r->windows[w].t1)
+                    continue;
+                n++;
+                for (int k = 0; k < 5; k++)
+                    count[k] += (buf.v[i].value & reasons[k].bit) != 0;
+            }
+            jm_readings_release(&buf);
+            for (int k = 0; !rc && k < 5; k++) {
+                if (!n || count[k] * 100 < n)
+                    continue;
+                /* a power cap is what operators set; heat and brakes are what they do not want */
+                struct jm_finding *f = jm_report_finding(
+                    r, "gpu.throttle", k == 0 ? JM_SEV_INFO : JM_SEV_WARNING,
+                    "%s was held back by %s in %lld %% of the readings", r->channels[c].device,
+                    reasons[k].name, (long long)(count[k] * 100 / n));
+                rc = jm_finding_at(r, f, (int)w, err, "%s", r->channels[c].source);
+            }
+            if (rc)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+int jm_check_limit_change(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    for (size_t c = 0; c < r->n_channels; c++) {
+        if (r->channels[c].kind != JM_CH_GAUGE || strncmp(r->channels[c].name, "power.limit", 11) != 0)
+            continue;
+        for (size_t w = 0; w < r->n_windows; w++) {
+            struct jm_readings buf = {0};
+            int64_t lo = INT64_MAX, hi = INT64_MIN;
+            if (r->windows[w].role != JM_R_MEASURE)
+                continue;
+            int rc = jm_run_readings(run, (int)c, r->windows[w].t0, r->windows[w].t1, &buf, err);
+            for (size_t i = 0; !rc && i < buf.n; i++)
+                if (buf.v[i].status == JM_S_OK && buf.v[i].t0 >= r->windows[w].t0 &&
+                    buf.v[i].t1 <= r->windows[w].t1) {
+                    lo = buf.v[i].value < lo ? buf.v[i].value : lo;
+                    hi = buf.v[i].value > hi ? buf.v[i].value : hi;
+                }
+            jm_readings_release(&buf);
+            if (!rc && lo < hi)
+                rc = jm_finding_at(
+                    r,
+                    jm_report_finding(r, "limit.changed", JM_SEV_WARNING,
+                                      "the power limit of %s moved between %.4g and %.4g W inside the window",
+                                      r->channels[c].device, jm_channel_value(&r->channels[c], lo),
+                                      jm_channel_value(&r->channels[c], hi)),
+                    (int)w, err, "%s", r->channels[c].source);
+            if (rc)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+int jm_check_fast_polling(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    (void)run;
+    for (size_t i = 0; i < r->n_env; i++) {
+        const char *k = r->env[i].key;
+        size_t n = strlen(k);
+        if (strncmp(k, "selftest.", 9) != 0 || n < 10 || strcmp(k + n - 6, "result") != 0 ||
+            strncmp(r->env[i].value, "failed", 6) != 0)
+            continue;
+        return jm_finding_at(
+            r,
+            jm_report_finding(
+                r, "poll.disturbs", JM_SEV_WARNING,
+                "reading fast changed what the instrument counts, so the edges were read slowly: %s",
+                r->env[i].value),
+            -1, err, "%s", k);
+    }
+    return 0;
+}
+
+int jm_check_estimate(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    (void)run;
+    for (size_t i = 0; i < r->n_channels; i++)
+        if (r->channels[i].provenance == JM_P_ESTIMATED)
+            return jm_finding_at(
+                r,
+                jm_report_finding(r, "estimate", JM_SEV_INFO,
+                                  "%s of %s is an estimate; it is shown under its own name and is part of no "
+                                  "measured total",
+                                  r->channels[i].name, r->channels[i].device),
+                -1, err, "%s", r->channels[i].source);
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every threshold of the audit, in one place, each with its source. */
+#ifndef JM_AUDIT_THRESHOLD_H
+#define JM_AUDIT_THRESHOLD_H
+
+/* Window lengths of the profiles, s: below 5 s the refresh of a 100 ms counter is 1 % of the window; 60 s is
+ * the minimum of valid power data of MLPerf Power; 600 s the duration of its Server and Offline scenarios. */
+#define JM_TH_SCREENING_S   5.0
+#define JM_TH_CLAIM_S       60.0
+#define JM_TH_PUBLICATION_S 600.0
+/* A t interval over fewer runs has a factor above 12. */
+#define JM_TH_CLAIM_TRIALS 3
+/* Counter and gauge of one board: published comparisons of the two agree within 1 % on busy GPUs
+ * (ml-energy/zeus issue 12); gains of single cards differ by up to 15 %, but both instruments of a card share
+ * them. */
+#define JM_TH_COUNTER_GAUGE_REL 0.05
+/* Steady: throughput of the second half against the first. */
+#define JM_TH_STEADY_REL 0.10
+/* Share of failed requests that is a warning, and an error. */
+#define JM_TH_FAILED_WARN  0.01
+#define JM_TH_FAILED_ERROR 0.50
+/* Bias from requests cut by an edge. */
+#define JM_TH_BIAS 0.01
+/* Asked against counted lengths: MLPerf-style comparisons need the same work. */
+#define JM_TH_LENGTH_REL 0.05
+/* Client lag above 5 % of the median time per token, or its own core above 80 %: the client is the limit. */
+#define JM_TH_CLIENT_CPU 0.80
+#define JM_TH_CLIENT_LAG 0.05
+/* Wall-clock step inside a window, s. */
+#define JM_TH_CLOCK_STEP_S 0.05
+/* Gaps in a gauge, share of the window. */
+#define JM_TH_GAP_WARN  0.001
+#define JM_TH_GAP_ERROR 0.05
+/* MLPerf: plain mean against time-weighted mean (99th percentile over 8,482 published sessions: 0.058 %). */
+#define JM_TH_MLPERF_MEAN_REL 0.001
+/* MLPerf: largest gap between samples; above 2.1 s in 3 of 8,482 published sessions. */
+#define JM_TH_MLPERF_GAP_S 2.1
+
+#endif

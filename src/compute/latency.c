@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Latencies of the requests scheduled in a window, each definition under its own id. */
+#include <math.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "compute/calc.h"
+#include "compute/ratio.h"
+
+#include "base/banned.h"
+
+static const char *const ids[JM_LAT_COUNT] = {
+    "ttft", "ttfo", "tpot.excl_first", "tpot.incl_prefill", "itl.token_mean", "e2e", "queue"};
+static const double quantiles[] = {0.5, 0.9, 0.95, 0.99};
+#define N_Q (sizeof quantiles / sizeof quantiles[0])
+
+static struct jm_result *row(struct jm_calc *c, const struct jm_calc_window *w, const char *id, double q,
+                             double value, int64_t n)
+{
+    struct jm_result *x = jm_calc_result(c, w, id, NULL);
+    if (!x)
+        return NULL;
+    x->quantile = q;
+    x->n = n;
+    x->q.have = isfinite(value);
+    x->q.value = value;
+    x->q.reasons = x->q.have ? NULL : "no-requests";
+    x->instrument = "request log";
+    return x;
+}
+
+static int samples(struct jm_calc *c, const struct jm_calc_window *w, const char *id, struct jm_samples *s)
+{
+    jm_stats_sort(s->v, s->n);
+    struct jm_result *x = row(c, w, id, NAN, jm_stats_mean(s->v, s->n), (int64_t)s->n);
+    for (size_t i = 0; x && i < N_Q; i++) {
+        struct jm_interval in;
+        x = row(c, w, id, quantiles[i], jm_stats_quantile_sorted(s->v, s->n, quantiles[i]), (int64_t)s->n);
+        if (x && jm_stats_quantile_interval(s->v, s->n, quantiles[i], jm_calc_level(c), &in) == 0)
+            x->q.u = (struct jm_uncertainty){in.lo,
+                                             in.hi,
+                                             in.level,
+                                             NAN,
+                                             "order statistics",
+                                             "sampling of requests",
+                                             "repeats (one trial)"};
+        else if (x)
+            x->q.u.excludes = "too few requests for an interval of this quantile";
+    }
+    return x ? 0 : JM_ENOMEM;
+}
+
+/* A histogram with logarithmic edges over the samples: 5 buckets a factor of 2 would be noise in a picture, 3
+ * are enough. */
+static int histogram(struct jm_calc *c, const char *id, const struct jm_samples *s)
+{
+    if (!s->n)
+        return 0;
+    double lo = s->v[0] > 1e-6 ? s->v[0] : 1e-6, hi = s->v[s->n - 1] > lo ? s->v[s->n - 1] : lo * 1.001;
+    size_t n = 40;
+    struct jm_histogram *h = jm_report_hist(c->r, n);
+    if (!h)
+        return JM_ENOMEM;
+    h->metric = id;
+    h->total = s->n;
+    for (size_t i = 0; i <= n; i++)
+        h->edge[i] = lo * pow(hi / lo, (double)i / (double)n);
+    h->edge[n] = hi;
+    for (size_t i = 0, b = 0; i < s->n; i++) {
+        while (b + 1 < n && s->v[i] >= h->edge[b + 1])
+            b++;
+        h->count[b]++;
+    }
+    return 0;
+}
+
+static int chunk_gaps(struct jm_calc *c, const struct jm_calc_window *w)
+{
+    const struct jm_loghist *h = &w->itl_chunk;
+    if (!h->total)
+        return 0;
+    struct jm_result *x = row(c, w, "itl.chunk", NAN, h->sum / (double)h->total, (int64_t)h->total);
+    for (size_t i = 0; x && i < N_Q; i++)
+        x = row(c, w, "itl.chunk", quantiles[i], jm_loghist_quantile(h, quantiles[i]), (int64_t)h->total);
+    if (!x)
+        return JM_ENOMEM;
+    size_t first = JM_LOGHIST_N, last = 0;
+    for (size_t i = 0; i < JM_LOGHIST_N; i++)
+        if (h->count[i]) {
+            first = i < first ? i : first;
+            last = i;
+        }
+    /* four of the fine buckets make one for the picture */
+    first -= first % 4;
+    size_t n = (last - first) / 4 + 1;
+    struct jm_histogram *out = jm_report_hist(c->r, n);
+    if (!out)
+        return JM_ENOMEM;
+    out->metric = "itl.chunk";
+    out->total = h->total;
+    for (size_t i = 0; i <= n; i++) {
+        size_t b = first + 4 * i;
+        out->edge[i] =
+            ldexp(0.5 + (double)(b % JM_LOGHIST_SUB) / (2 * JM_LOGHIST_SUB), (int)(b / JM_LOGHIST_SUB) + 1) *
+            1e-6;
+    }
+    for (size_t i = first; i <= last; i++)
+        out->count[(i - first) / 4] += h->count[i];
+    return 0;
+}
+
+int jm_results_latency(struct jm_calc *c, const struct jm_calc_window *w)
+{
+    int rc = 0;
+    for (int l = 0; !rc && l < JM_LAT_COUNT; l++)
+        if (w->lat[l].n)
+            rc = samples(c, w, ids[l], (struct jm_samples *)&w->lat[l]);
+    static const enum jm_lat pictured[] = {JM_LAT_TTFT, JM_LAT_TPOT_EXCL, JM_LAT_E2E};
+    for (size_t i = 0; !rc && w->w->trial == 0 && i < sizeof pictured / sizeof pictured[0]; i++)
+        rc = histogram(c, ids[pictured[i]], &w->lat[pictured[i]]);
+    if (!rc)
+        rc = chunk_gaps(c, w);
+    return rc ? jm_err_set(c->err, rc, "out of memory for the latencies") : 0;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Series for pictures: power by channel as minimum and maximum of each column, and output tokens a second
+ * under it. */
+#include <math.h>
+
+#include "compute/calc.h"
+
+#include "base/banned.h"
+
+static void put(struct jm_series *s, int64_t t, double v)
+{
+    if (t < s->t0 || t > s->t1)
+        return;
+    size_t i = (size_t)((double)(t - s->t0) / (double)(s->t1 - s->t0) * (double)s->n);
+    if (i >= s->n)
+        i = s->n - 1;
+    if (isnan(s->min[i]) || v < s->min[i])
+        s->min[i] = v;
+    if (isnan(s->max[i]) || v > s->max[i])
+        s->max[i] = v;
+}
+
+/* A counter's power between its refreshes: the value stands for the whole interval. */
+static void counter(const struct jm_channel *ch, const struct jm_readings *r, struct jm_series *s)
+{
+    size_t from = 0;
+    bool have = false;
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->v[i].status != JM_S_OK) {
+            have = false;
+            continue;
+        }
+        if (!have) {
+            from = i;
+            have = true;
+            continue;
+        }
+        /* at least 200 ms, so that the refresh does not show as noise */
+        int64_t dt = r->v[i].t0 - r->v[from].t0;
+        if (dt < 200 * JM_NS_PER_MS)
+            continue;
+        double j = jm_channel_value(ch, r->v[i].value) - jm_channel_value(ch, r->v[from].value);
+        if (j >= 0) {
+            int64_t step = (s->t1 - s->t0) / (int64_t)s->n;
+            for (int64_t t = r->v[from].t0; t<r->v[i].t0; t += step> 0 ? step : dt)
+                put(s, t, j / ((double)dt / 1e9));
+        }
+        from = i;
+    }
+}
+
+static int of_channel(struct jm_calc *c, const struct jm_channel *ch, int64_t t0, int64_t t1, size_t columns)
+{
+    struct jm_readings r = {0};
+    int rc = jm_run_readings(c->run, ch->id, t0, t1, &r, c->err);
+    if (!rc && r.n >= 2) {
+        struct jm_series *s = jm_report_series(c->r, columns);
+        if (!s) {
+            rc = jm_err_set(c->err, JM_ENOMEM, "out of memory for the series");
+        } else {
+            s->channel = ch->id;
+            s->label = jm_report_text(
+                c->r, "%s %s", ch->domain >= 0 ? c->r->tree->d[ch->domain].label : ch->device, ch->name);
+            s->unit = "W";
+            s->t0 = t0;
+            s->t1 = t1;
+            if (ch->kind == JM_CH_COUNTER)
+                counter(ch, &r, s);
+            else
+                for (size_t i = 0; i < r.n; i++)
+                    if (r.v[i].status == JM_S_OK)
+                        put(s, r.v[i].t0, jm_channel_value(ch, r.v[i].value));
+        }
+    }
+    jm_readings_release(&r);
+    return rc;
+}
+
+static bool shown(const struct jm_calc *c, const struct jm_channel *ch)
+{
+    bool counted = false, other = false;
+    for (size_t i = 0; i < c->r->n_energy; i++) {
+        const struct jm_energy_row *e = &c->r->energy[i];
+        if (e->domain == ch->domain && e->counted) {
+            counted |= e->channel == ch->id;
+            other |= e->channel != ch->id;
+        }
+    }
+    /* the counted channel of each domain; where nothing is counted, any power there is */
+    return counted ||
+           (!other && ch->unit == JM_U_W && ch->kind == JM_CH_GAUGE &&
+            !(ch->flags & (JM_CHF_MIRROR | JM_CHF_PARTOF)) && ch->name[0] == 'p' && ch->name[5] != '.');
+}
+
+int jm_series_make(struct jm_calc *c)
+{
+    int64_t t0 = INT64_MAX, t1 = INT64_MIN, first, last, count;
+    size_t columns = c->o->columns > 0 ? (size_t)c->o->columns : 800;
+    int rc = 0;
+    for (size_t i = 0; i < c->r->n_channels; i++)
+        if (jm_run_channel_span(c->run, (int)i, &first, &last, &count)) {
+            t0 = first < t0 ? first : t0;
+            t1 = last > t1 ? last : t1;
+        }
+    for (size_t i = 0; i < c->n_win; i++) {
+        t0 = c->win[i].w->t0 < t0 ? c->win[i].w->t0 : t0;
+        t1 = c->win[i].w->t1 > t1 ? c->win[i].w->t1 : t1;
+    }
+    if (t1 <= t0)
+        return 0;
+    for (size_t i = 0; !rc && i < c->r->n_channels && c->r->n_series < 64; i++)
+        if (shown(c, &c->r->channels[i]))
+            rc = of_channel(c, &c->r->channels[i], t0, t1, columns);
+    for (size_t k = 0; !rc && k < c->n_win; k++) {
+        const struct jm_calc_window *w = &c->win[k];
+        if (w->w->role != JM_R_MEASURE || !w->tally.n_seconds || !c->r->has_requests)
+            continue;
+        struct jm_series *s = jm_report_series(c->r, w->tally.n_seconds);
+        if (!s)
+            return jm_err_set(c->err, JM_ENOMEM, "out of memory for the series");
+        s->label = "output tokens";
+        s->unit = "tokens/s";
+        s->t0 = w->w->t0;
+        s->t1 = w->w->t0 + (int64_t)w->tally.n_seconds * JM_NS_PER_S;
+        for (size_t i = 0; i < s->n; i++)
+            s->min[i] = s->max[i] = w->tally.per_second[i];
+    }
+    return rc;
+}
