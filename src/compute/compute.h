@@ -29,13 +29,19 @@ void jm_compute_defaults(struct jm_compute_opts *o);
 int jm_compute(const struct jm_run *run, const struct jm_compute_opts *o, struct jm_report **out,
                struct jm_err *err);
 
-/* Energy of one channel over [t0, t1] from its readings: the heart of everything, also used by tests. */
+/* Energy of one channel over [t0, t1] from its readings: the heart of everything, also used by tests.
+ * Readings are those of this channel in order of time; give some seconds on either side of the window where
+ * the run has them (they tell how rough the power is) and at least what brackets both edges. Pure; no heap.
+ * The model and its derivation: docs/uncertainty.md. */
 struct jm_energy {
-    enum jm_status status; /* ok, or why there is no value; wrapped: value is good */
-    double joules;
-    double u; /* standard uncertainty, J; includes what method says, without gain */
+    enum jm_status status; /* ok, or why there is no value; wrapped: value is good unless it is NAN
+                              (ambiguous: more than one wrap could hide between two readings) */
+    double joules;         /* NAN where there is no value */
+    double u;              /* standard uncertainty, J; includes what method says, without gain */
     double dof;
     double u_timing, u_quantum, u_shape, u_sampling, u_gap; /* its parts, J */
+    double gain_bound;  /* J, half-width of a rectangular distribution: gain_tol x |E| + offset_tol x length;
+                           NAN: the channel's gain is not known and the interval excludes it */
     double lower_bound; /* diagnostic lower bound when invalid, NAN otherwise */
     double covered_s;
     int64_t n_readings, n_refreshes, n_gaps;
@@ -44,10 +50,36 @@ struct jm_energy {
     char method[24];
     char note[160];
 };
+/* JM_EINVAL: t1 <= t0, or the channel is not an energy counter (unit J) or not a power gauge (unit W).
+ * Everything that the readings do wrong is a status in out. */
 int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, size_t n, int64_t t0,
                       int64_t t1, struct jm_energy *out);
 int jm_energy_gauge(const struct jm_channel *c, const struct jm_reading *r, size_t n, int64_t t0, int64_t t1,
                     struct jm_energy *out);
+bool jm_energy_has_value(const struct jm_energy *e);
+/* Half-width of the interval at `level`: the exact convolution of the t-scaled normal part (u, dof) with the
+ * rectangular gain part, which is left out when gain is false or gain_bound is NAN. NAN without a value. */
+double jm_energy_halfwidth(const struct jm_energy *e, double level, bool gain);
+/* Sum over devices: u in quadrature (their errors are independent), gain linearly (like sensors err alike),
+ * dof by Welch-Satterthwaite. Only entries with a value are added; returns how many. status is ok, or the
+ * first status that had no value when none has. gain_bound is NAN when it is for one of them. */
+size_t jm_energy_sum(const struct jm_energy *e, size_t n, struct jm_energy *out);
+/* Do two measurements of the same joules agree? |a - b| against the half-width of the difference: u of both,
+ * and their gain bounds (prior_gain x E stands in where a gain is not known). */
+struct jm_agree {
+    bool comparable; /* both have values */
+    bool agree;
+    double difference; /* a - b, J */
+    double bound;      /* J */
+};
+void jm_energy_agree(const struct jm_energy *a, const struct jm_energy *b, double level, double prior_gain,
+                     struct jm_agree *out);
+/* Same joules under two names (dies of one package, MMIO and MSR zones): true when both counters moved by the
+ * same native amount, to `slack` of it, over each of at least `parts` (>= 3) stretches of their common time.
+ */
+bool jm_counter_mirrored(const struct jm_channel *ca, const struct jm_reading *a, size_t na,
+                         const struct jm_channel *cb, const struct jm_reading *b, size_t nb, int parts,
+                         double slack);
 
 /* The metric catalogue: one row a metric; docs/metrics.md and HELP texts are made from it. */
 struct jm_metric {

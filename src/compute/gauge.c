@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Energy from a power gauge, by what one of its values means. */
+#include "compute/compute.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "compute/observe.h"
+#include "compute/refresh.h"
+
+#include "base/banned.h"
+
+#define GAP_PERIODS  5   /* readings further apart than this many of their usual distances leave a gap */
+#define GAP_SHARE    0.1 /* more of the window in gaps than this: no value */
+#define MAX_SPACINGS 128
+
+struct gauge {
+    const struct jm_channel *c;
+    const struct jm_reading *r;
+    size_t n;
+    int64_t origin;
+    double len; /* of the window, s */
+    enum jm_gauge_sem sem;
+    double period, window, spacing, gap_limit;
+    double lag; /* centre of a value lies this long before its refresh */
+    struct jm_shape shape;
+    /* local differences: inside the window, near its edges */
+    double in2, in_n, edge2[2], edge_n[2];
+    double at_edge[2], h_edge[2];
+    bool has_edge[2];
+};
+
+static double median_spacing(const struct gauge *g)
+{
+    struct jm_observer o;
+    struct jm_observation x;
+    double d[MAX_SPACINGS], last = NAN;
+    size_t k = 0;
+    jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, INFINITY);
+    while (k < MAX_SPACINGS && jm_observer_next(&o, &x)) {
+        if (x.at > last && x.at - last > 0)
+            d[k++] = x.at - last;
+        last = x.at;
+    }
+    if (!k)
+        return 0;
+    jm_stats_sort(d, k);
+    return jm_stats_quantile_sorted(d, k, 0.5);
+}
+
+static void survey(struct gauge *g)
+{
+    struct jm_observer o;
+    struct jm_observation x;
+    struct jm_variogram v;
+    memset(&v, 0, sizeof v);
+    double last = NAN, last_y = 0, last_h = 0;
+    double reach = g->sem == JM_G_TRAILING_MEAN ? g->window / 2 : 2 * g->spacing;
+    jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, g->gap_limit);
+    while (jm_observer_next(&o, &x)) {
+        double at = x.at - g->lag, dt = at - last;
+        if (x.after_gap || !(dt > 0.4 * g->spacing && dt < 1.8 * g->spacing))
+            jm_variogram_break(&v);
+        jm_variogram_add(&v, x.value, 0);
+        if (dt > 0 && !x.after_gap) {
+            double mid = 0.5 * (at + last), d2 = (x.value - last_y) * (x.value - last_y);
+            if (mid >= 0 && mid <= g->len) {
+                g->in2 += d2;
+                g->in_n++;
+            }
+            for (int e = 0; e < 2; e++)
+                if (fabs(mid - (e ? g->len : 0)) <= reach) {
+                    g->edge2[e] += d2;
+                    g->edge_n[e]++;
+                }
+        }
+        for (int e = 0; e < 2; e++) {
+            double t = e ? g->len : 0;
+            if (last <= t && at >= t && dt > 0) {
+                g->at_edge[e] = last_y + (x.value - last_y) * (t - last) / dt;
+                g->h_edge[e] = fmax(x.h, last_h);
+                g->has_edge[e] = true;
+            }
+        }
+        last = at;
+        last_y = x.value;
+        if (x.h > 0 || isnan(last_h))
+            last_h = x.h;
+    }
+    jm_shape_fit(&v, g->spacing, g->window, &g->shape);
+}
+
+/* Integral over the part of [a, b] inside the window of the line from (a, ya) to (b, yb). */
+static double line_part(double a, double ya, double b, double yb, double len, double *overlap)
+{
+    double lo = a > 0 ? a : 0, hi = b < len ? b : len;
+    *overlap = hi > lo ? hi - lo : 0;
+    if (!(hi > lo))
+        return 0;
+    double slope = (yb - ya) / (b - a);
+    return (hi - lo) * (ya + slope * (0.5 * (lo + hi) - a));
+}
+
+struct sums {
+    double joules, covered, gap_s, gap_var;
+    int64_t n_obs, n_gaps, changes;
+    double first, last, first_y, last_y;
+    bool any;
+};
+
+/* Trapezoid over the centres of the values; for contiguous blocks each value over its own block. */
+static void integrate(const struct gauge *g, bool blocks, struct jm_edge edge[2], struct sums *s)
+{
+    struct jm_observer o;
+    struct jm_observation x;
+    double last = 0, last_y = 0, cum = 0;
+    jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, g->gap_limit);
+    while (jm_observer_next(&o, &x)) {
+        double at = blocks ? x.at : x.at - g->lag;
+        if (!s->any) {
+            s->first = blocks && g->period > 0 ? at - g->period : at;
+            s->first_y = x.value;
+            if (blocks) {
+                struct jm_refresh start = {s->first, s->first, 0};
+                jm_edge_push(&edge[0], &start);
+                jm_edge_push(&edge[1], &start);
+                last = s->first;
+                last_y = x.value;
+            }
+        }
+        if (s->any || blocks) {
+            double dt = at - last, overlap;
+            bool contiguous = blocks && !x.after_gap && dt < 1.6 * g->spacing;
+            double ya = contiguous ? x.value : last_y;
+            double part = dt > 0 ? line_part(last, ya, at, x.value, g->len, &overlap) : 0;
+            if (dt > 0 && overlap > 0) {
+                s->joules += part;
+                if (x.after_gap || dt > g->gap_limit) {
+                    s->n_gaps++;
+                    s->gap_s += overlap;
+                    s->gap_var += jm_shape_gap(&g->shape, dt) * overlap * overlap / (dt * dt);
+                } else {
+                    s->covered += overlap;
+                }
+                if (x.value != last_y)
+                    s->changes++;
+            }
+            cum += 0.5 * (ya + x.value) * (dt > 0 ? dt : 0);
+        }
+        if (at >= 0 && at <= g->len)
+            s->n_obs++;
+        if (blocks) {
+            struct jm_refresh e = {at, at, cum};
+            jm_edge_push(&edge[0], &e);
+            jm_edge_push(&edge[1], &e);
+        }
+        s->any = true;
+        s->last = last = at;
+        s->last_y = last_y = x.value;
+    }
+}
+
+static void fail(struct jm_energy *out, enum jm_status status, double bound, const char *why)
+{
+    out->status = status;
+    out->joules = out->u = out->dof = out->gain_bound = NAN;
+    out->lower_bound = bound;
+    snprintf(out->note, sizeof out->note, "%s", why);
+}
+
+/* Mean over the unknown position of the edge in its block. */
+static double block_edge_var(const struct gauge *g)
+{
+    double sum = 0;
+    for (int i = 0; i < 5; i++) {
+        double x = 0.1 + 0.2 * i, t[3] = {0, x * g->spacing, g->spacing}, d[2] = {x - 1, x};
+        sum += jm_shape_var(&g->shape, t, d, 2);
+    }
+    return sum / 5;
+}
+
+static const char *method_of(enum jm_gauge_sem sem)
+{
+    switch (sem) {
+    case JM_G_BLOCK_MEAN: return "blocks";
+    case JM_G_TRAILING_MEAN: return "trailing-shifted";
+    case JM_G_PARTIAL: return "partial-trapezoid";
+    default: return "trapezoid";
+    }
+}
+
+static void uncertainty(struct gauge *g, const struct sums *s, const struct jm_edge edge[2], bool blocks,
+                        struct jm_energy *out)
+{
+    double part[6] = {0}, dof[6];
+    for (int i = 0; i < 6; i++)
+        dof[i] = INFINITY;
+    double h = fmax(g->h_edge[0], g->h_edge[1]);
+    out->u_timing = h / sqrt(12) * fabs(g->at_edge[1] - g->at_edge[0]);
+    out->u_quantum = fabs(jm_channel_value(g->c, 1)) * g->len / sqrt(12.0 * (double)(s->changes + 1));
+    if (g->c->flags & JM_CHF_DOUBLE)
+        out->u_quantum = 0;
+    out->u_gap = sqrt(s->gap_var);
+    if (!blocks && !(g->sem == JM_G_TRAILING_MEAN && g->window > g->spacing)) {
+        double a = jm_shape_local(&g->shape, g->in_n > 0 ? g->in2 / g->in_n : g->shape.d2, g->in_n, &dof[0]);
+        double cells = g->len / g->spacing + 1;
+        part[0] = sqrt(cells * a * jm_shape_cell(&g->shape, g->spacing, g->window));
+        out->u_sampling = part[0];
+    }
+    if (blocks || (g->sem == JM_G_TRAILING_MEAN && g->window > g->spacing)) {
+        double var = blocks ? block_edge_var(g) : jm_shape_ramp(&g->shape, g->window);
+        double scale = blocks ? 1 : g->spacing / g->window * 3;
+        for (int e = 0; e < 2; e++) {
+            double n = g->edge_n[e] * scale;
+            double a = jm_shape_local(&g->shape, g->edge_n[e] > 0 ? g->edge2[e] / g->edge_n[e] : g->shape.d2,
+                                      n, &dof[1 + e]);
+            part[1 + e] = sqrt(a * var);
+        }
+        out->u_shape = hypot(part[1], part[2]);
+    }
+    (void)edge;
+    part[3] = out->u_timing;
+    part[4] = out->u_quantum;
+    part[5] = out->u_gap;
+    double var = 0;
+    for (int i = 0; i < 6; i++)
+        var += part[i] * part[i];
+    out->u = sqrt(var);
+    out->dof = var > 0 ? jm_stats_welch_dof(part, dof, 6) : INFINITY;
+}
+
+int jm_energy_gauge(const struct jm_channel *c, const struct jm_reading *r, size_t n, int64_t t0, int64_t t1,
+                    struct jm_energy *out)
+{
+    memset(out, 0, sizeof *out);
+    out->joules = out->u = out->dof = out->lower_bound = out->gain_bound = NAN;
+    if (!c || (n && !r) || t1 <= t0 || c->kind != JM_CH_GAUGE || c->unit != JM_U_W)
+        return JM_EINVAL;
+    struct gauge g = {.c = c, .r = r, .n = n, .origin = t0, .len = jm_seconds_between(t1, t0), .sem = c->sem};
+    g.period = c->period_ns > 0 ? (double)c->period_ns * 1e-9 : 0;
+    g.window = c->window_ns > 0 ? (double)c->window_ns * 1e-9 : 0;
+    for (size_t i = 0; i < n; i++)
+        if (r[i].t1 >= t0 && r[i].t0 <= t1)
+            out->n_readings++;
+    g.spacing = median_spacing(&g);
+    if (!(g.spacing > 0)) {
+        enum jm_status why =
+            n ? (enum jm_status)(r[0].status < JM_S_COUNT ? r[0].status : JM_S_GAP) : JM_S_ABSENT;
+        fail(out, why == JM_S_OK ? JM_S_GAP : why, NAN, "The gauge has fewer than two readings.");
+        return 0;
+    }
+    g.gap_limit = GAP_PERIODS * fmax(g.spacing, g.period);
+    if (g.sem == JM_G_INSTANT)
+        g.window = 0;
+    if (g.sem == JM_G_BLOCK_MEAN) {
+        if (!(g.period > 0) && (c->flags & JM_CHF_STAMPED))
+            g.period = g.spacing;
+        g.window = g.period;
+    }
+    if (g.sem == JM_G_TRAILING_MEAN && !(g.window > 0))
+        g.window = g.period;
+    bool blocks = g.sem == JM_G_BLOCK_MEAN && g.period > 0 && g.spacing < 1.6 * g.period;
+    g.lag = g.window / 2;
+    survey(&g);
+    struct jm_edge edge[2];
+    memset(edge, 0, sizeof edge);
+    edge[1].t = g.len;
+    struct sums s = {0};
+    integrate(&g, blocks, edge, &s);
+    snprintf(out->method, sizeof out->method, "%s", method_of(g.sem));
+    out->n_refreshes = s.n_obs;
+
+    double reach = 1.5 * fmax(g.spacing, g.period) + g.window;
+    double miss[2] = {s.first > 0 ? s.first : 0, s.last < g.len ? g.len - s.last : 0};
+    double y[2] = {s.first_y, s.last_y};
+    struct jm_observer o; /* once more to its end, for what failed before and after */
+    struct jm_observation x;
+    jm_observer_init(&o, c, r, n, t0, g.period, g.gap_limit);
+    while (jm_observer_next(&o, &x))
+        continue;
+    for (int e = 0; e < 2; e++) {
+        if (!(miss[e] > 0))
+            continue;
+        int bad = e ? o.last_bad : o.first_bad;
+        if (miss[e] > reach || miss[e] > g.len) {
+            out->covered_s = s.covered;
+            out->n_gaps = s.n_gaps + 1;
+            out->gap_s = g.len - s.covered;
+            fail(out, bad > 0 ? (enum jm_status)bad : JM_S_GAP, s.covered > 0 ? s.joules : NAN,
+                 e ? "There is no reading beyond the end of the window."
+                   : "There is no reading before the start of the window.");
+            return 0;
+        }
+        s.joules += y[e] * miss[e];
+        s.n_gaps++;
+        s.gap_s += miss[e];
+        s.gap_var += jm_shape_gap(&g.shape, 2 * miss[e]) / 2;
+        if (!g.has_edge[e])
+            g.at_edge[e] = y[e];
+    }
+    out->covered_s = s.covered;
+    out->n_gaps = s.n_gaps;
+    out->gap_s = s.gap_s;
+    if (s.gap_s > GAP_SHARE * g.len) {
+        fail(out, JM_S_GAP, s.joules, "More than a tenth of the window has no reading.");
+        return 0;
+    }
+    if (s.n_obs < 2) {
+        fail(out, JM_S_BELOW_RESOLUTION, NAN, "The gauge refreshed less than twice inside the window.");
+        return 0;
+    }
+    out->joules = s.joules;
+    uncertainty(&g, &s, edge, blocks, out);
+    if (!isnan(c->gain_tol))
+        out->gain_bound =
+            c->gain_tol * fabs(out->joules) + (isnan(c->offset_tol) ? 0 : c->offset_tol * g.len);
+    out->status = JM_S_OK;
+    snprintf(out->note, sizeof out->note, "%.0f ms apart, refresh known to %.1f ms", g.spacing * 1e3,
+             fmax(g.h_edge[0], g.h_edge[1]) * 1e3);
+    return 0;
+}

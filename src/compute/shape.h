@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How rough is the power between two looks at it? A second-order model, fitted to a channel's own readings:
+ * covariance sum_j a_j exp(-|h| / tau_j) on a fixed grid of tau. Every error made by a reading that is too
+ * coarse (an edge inside a refresh interval, the unseen 75 of 100 ms, a trailing mean) is a linear functional
+ * of the power whose kernel integrates to 0, so its variance is a sum over j of closed forms. Derivations:
+ * docs/uncertainty.md. Times are seconds, power is W. */
+#ifndef JM_COMPUTE_SHAPE_H
+#define JM_COMPUTE_SHAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define JM_SHAPE_TERMS 7
+#define JM_SHAPE_LAGS  10
+
+/* Empirical variogram of equally spaced values, fed one by one; constant memory. */
+struct jm_variogram {
+    double sum[JM_SHAPE_LAGS]; /* of squared differences at lag i + 1 */
+    double n[JM_SHAPE_LAGS];
+    double sum4;   /* of fourth powers at lag 1 */
+    double noise2; /* sum over lag 1 of the variance that the timing of the looks alone adds */
+    double last[JM_SHAPE_LAGS];
+    size_t have;
+};
+void jm_variogram_add(struct jm_variogram *v, double y, double noise_var);
+void jm_variogram_break(struct jm_variogram *v); /* the next value does not follow the one before */
+
+struct jm_shape {
+    double spacing, window; /* of the values it was fitted to */
+    double tau[JM_SHAPE_TERMS], a[JM_SHAPE_TERMS];
+    double d2;     /* mean squared difference at lag 1, noise taken off */
+    double n;      /* differences it rests on */
+    double excess; /* excess kurtosis of the differences: 0 for a Gaussian process, large for rare steps */
+};
+/* Fits to values that are means over `window` (0: instantaneous), `spacing` apart. With fewer than 4
+ * differences the model is a slow one (steps are rare) of the amplitude that was seen; n says so. */
+void jm_shape_fit(const struct jm_variogram *v, double spacing, double window, struct jm_shape *out);
+
+/* Variance of the integral of d(t) P(t), d = d[i] on [t[i], t[i + 1]], i < k; d must integrate to 0. */
+double jm_shape_var(const struct jm_shape *s, const double *t, const double *d, size_t k);
+/* Variance, for each of many cells of length `spacing`, of spacing x (mean over `window`) minus the integral
+ * over the cell (long-run value: neighbouring cells included). 0 when window == spacing. */
+double jm_shape_cell(const struct jm_shape *s, double spacing, double window);
+/* Variance of the trapezoid between two instantaneous values `gap` apart minus the integral between them. */
+double jm_shape_gap(const struct jm_shape *s, double gap);
+/* Variance of the edge error of a trailing mean shifted by half its window. */
+double jm_shape_ramp(const struct jm_shape *s, double window);
+
+/* How much of the pooled amplitude holds here: local mean squared difference of n_local differences, shrunk
+ * towards the pooled one by as much as the differences are Gaussian. *dof gets the degrees of freedom. */
+double jm_shape_local(const struct jm_shape *s, double local_d2, double n_local, double *dof);
+
+#endif
