@@ -132,6 +132,8 @@ struct jm_run_env_row {
 const struct jm_run_env_row *jm_run_env_rows(const struct jm_run *r, size_t *n); /* sorted by key */
 const struct jm_request *jm_run_requests(const struct jm_run *r,
                                          size_t *n); /* sorted by id; loaded at first use */
+/* Damage among the requests is found when they are loaded: 0, or why there are none. */
+int jm_run_requests_check(const struct jm_run *r, struct jm_err *err);
 struct jm_run_raw {
     const char *name, *origin, *sha256;
     int64_t bytes;

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Readings of one channel ↔ the bytes of a chunk. docs/run-file.md describes the layout. */
+#ifndef JM_RUN_CODEC_H
+#define JM_RUN_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/span.h"
+#include "base/str.h"
+#include "model/channel.h"
+
+#define JM_CHUNK_MAX (1u << 18) /* readings in a chunk; the writer stays below */
+
+/* Little-endian base-128 integers. */
+void jm_varint_put(struct jm_str *s, uint64_t v);
+/* False at the end of the bytes or when the integer has more than 64 bits. */
+bool jm_varint_get(struct jm_span *s, uint64_t *v);
+static inline uint64_t jm_zigzag(uint64_t delta) /* delta: difference modulo 2^64 */
+{
+    return (delta << 1) ^ (0 - (delta >> 63));
+}
+static inline uint64_t jm_unzigzag(uint64_t z)
+{
+    return (z >> 1) ^ (0 - (z & 1));
+}
+/* Runs of equal numbers. get fills n values of up to max; false on bad bytes. */
+void jm_runs_put(struct jm_str *s, const uint16_t *v, size_t n);
+bool jm_runs_get(struct jm_span *s, uint16_t *v, size_t n, uint16_t max);
+
+/* Appends the plain bytes of n readings (1..JM_CHUNK_MAX). with_times: false when the time column is kept
+ * elsewhere. is_double: values are doubles by their bits. */
+int jm_chunk_encode(const struct jm_reading *r, size_t n, bool with_times, bool is_double, struct jm_str *out,
+                    struct jm_err *err);
+/* Number of readings that the bytes claim, 0 when they are no chunk. */
+size_t jm_chunk_count(struct jm_span plain);
+/* Decodes into out (room for jm_chunk_count readings). times: bytes of the chunk that holds the time column;
+ * p == NULL: it is in plain. Any input is safe; bad bytes are JM_ECORRUPT. channel is set on every reading.
+ */
+int jm_chunk_decode(struct jm_span plain, struct jm_span times, uint32_t channel, struct jm_reading *out,
+                    size_t n, struct jm_err *err);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is decoded only when asked for: readings, requests, token events, texts, raw files. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/store.h"
+
+#include "base/banned.h"
+
+#define CHUNK_BYTES  (JM_CHUNK_MAX * 40u) /* no chunk is larger, in plain bytes */
+#define EVENTS_BYTES (JM_EVENTS_MAX * 20u)
+#define CACHED       8 /* token chunks kept decoded: requests end nearly in order of their ids */
+
+void jm_readings_release(struct jm_readings *a)
+{
+    free(a->v);
+    *a = (struct jm_readings){0};
+}
+
+/* Plain bytes of a chunk into out. */
+static int get_plain(struct jm_run *r, int64_t id, int64_t channel, struct jm_str *out, struct jm_err *err)
+{
+    int rc = 0;
+    if (!r->get_chunk)
+        rc = jm_sql_prepare(r->db, "SELECT enc,data FROM chunk WHERE id=?1 AND (?2 IS NULL OR channel=?2)",
+                            r->path, &r->get_chunk, err);
+    if (rc)
+        return rc;
+    jm_sql_bind(r->get_chunk, "io", id, channel);
+    int s = sqlite3_step(r->get_chunk);
+    if (s == SQLITE_ROW)
+        rc = jm_unpack((int)jm_sql_i64(r->get_chunk, 0, 0), jm_sql_span(r->get_chunk, 1), CHUNK_BYTES, out,
+                       err);
+    else if (s == SQLITE_DONE)
+        rc = jm_err_set(err, JM_ECORRUPT, "chunk %lld is not there", (long long)id);
+    else
+        rc = jm_sql_err(r->db, s, "read", r->path, err);
+    sqlite3_reset(r->get_chunk);
+    return rc;
+}
+
+static int add_chunk(struct jm_run *r, int channel, const struct jm_run_chunk *c, struct jm_str *plain,
+                     struct jm_str *times, struct jm_readings *out, struct jm_err *err)
+{
+    int rc = get_plain(r, c->id, channel, plain, err);
+    if (!rc && c->times)
+        rc = get_plain(r, c->times, -1, times, err);
+    if (!rc && jm_chunk_count(jm_str_span(plain)) != (size_t)c->n)
+        rc = jm_err_set(err, JM_ECORRUPT,
+                        "a chunk of readings is damaged (its number of readings is not the stated one)");
+    if (!rc && out->cap - out->n < (size_t)c->n) {
+        size_t cap = out->cap ? out->cap : 256;
+        while (cap - out->n < (size_t)c->n)
+            cap *= 2;
+        struct jm_reading *v = realloc(out->v, cap * sizeof *v);
+        if (!v)
+            return jm_err_set(err, JM_ENOMEM, "out of memory for readings of channel %d", channel);
+        out->v = v;
+        out->cap = cap;
+    }
+    if (!rc)
+        rc = jm_chunk_decode(jm_str_span(plain), c->times ? jm_str_span(times) : (struct jm_span){0},
+                             (uint32_t)channel, out->v + out->n, (size_t)c->n, err);
+    if (!rc)
+        out->n += (size_t)c->n;
+    return rc;
+}
+
+int jm_run_readings(const struct jm_run *run, int channel, int64_t from, int64_t to, struct jm_readings *out,
+                    struct jm_err *err)
+{
+    struct jm_run *r = (struct jm_run *)run; /* the prepared statement is a cache */
+    if (channel < 0 || (size_t)channel >= r->n_chan)
+        return jm_err_set(err, JM_EINVAL, "the run has no channel %d", channel);
+    const struct jm_run_chunk *c = r->chunk[channel];
+    size_t n = r->n_chunk[channel], first = 0, end = n;
+    while (first < n && c[first].t_last < from)
+        first++;
+    while (end > first && c[end - 1].t_first > to)
+        end--;
+    first -= first > 0;
+    end += end < n;
+    struct jm_str plain, times;
+    jm_str_init(&plain);
+    jm_str_init(&times);
+    int rc = 0;
+    for (size_t i = first; !rc && i < end; i++)
+        rc = add_chunk(r, channel, &c[i], &plain, &times, out, err);
+    jm_str_release(&plain);
+    jm_str_release(&times);
+    return rc ? jm_err_prefix(err, "%s, channel %d (%s)", r->path, channel, r->chan[channel].name) : 0;
+}
+
+bool jm_run_channel_span(const struct jm_run *r, int channel, int64_t *first, int64_t *last, int64_t *count)
+{
+    if (channel < 0 || (size_t)channel >= r->n_chan || !r->n_chunk[channel])
+        return false;
+    const struct jm_run_chunk *c = r->chunk[channel];
+    int64_t lo = c[0].t_first, hi = c[0].t_last, total = 0;
+    for (size_t i = 0; i < r->n_chunk[channel]; i++) {
+        hi = c[i].t_last > hi ? c[i].t_last : hi;
+        total += c[i].n;
+    }
+    *first = lo;
+    *last = hi;
+    *count = total;
+    return true;
+}
+
+const struct jm_request *jm_run_requests(const struct jm_run *run, size_t *n)
+{
+    struct jm_run *r = (struct jm_run *)run; /* loaded at first use */
+    if (!r->requests_loaded) {
+        r->requests_loaded = true;
+        if (jm_run_load_requests(r, &r->requests_err))
+            r->n_request = 0;
+    }
+    *n = r->n_request;
+    return r->request;
+}
+
+int jm_run_requests_check(const struct jm_run *r, struct jm_err *err)
+{
+    size_t n;
+    jm_run_requests(r, &n);
+    if (!r->requests_err.code)
+        return 0;
+    if (err)
+        *err = r->requests_err;
+    return r->requests_err.code;
+}
+
+/* Where the events of a request are. */
+struct place {
+    int64_t request, chunk;
+    size_t at; /* number of the request in its chunk */
+};
+
+struct blocks {
+    struct jm_run *r;
+    sqlite3_stmt *get;
+    struct jm_event_batch *batch[CACHED];
+    int64_t id[CACHED];
+    unsigned used[CACHED], tick;
+    struct jm_str plain;
+};
+
+static int get_block(struct blocks *b, int64_t id, struct jm_event_batch **out, struct jm_err *err)
+{
+    unsigned old = 0;
+    for (unsigned i = 0; i < CACHED; i++) {
+        if (b->batch[i] && b->id[i] == id) {
+            b->used[i] = ++b->tick;
+            *out = b->batch[i];
+            return 0;
+        }
+        if (b->used[i] < b->used[old])
+            old = i;
+    }
+    int rc = b->batch[old] ? 0 : jm_event_batch_new(&b->batch[old], err);
+    if (rc)
+        return rc;
+    b->id[old] = -1;
+    b->used[old] = ++b->tick;
+    jm_sql_bind(b->get, "i", id);
+    int s = sqlite3_step(b->get);
+    if (s == SQLITE_ROW)
+        rc = jm_unpack((int)jm_sql_i64(b->get, 0, 0), jm_sql_span(b->get, 1), EVENTS_BYTES, &b->plain, err);
+    else
+        rc = jm_sql_err(b->r->db, s == SQLITE_DONE ? SQLITE_CORRUPT : s, "read", b->r->path, err);
+    sqlite3_reset(b->get);
+    if (!rc)
+        rc = jm_events_decode(jm_str_span(&b->plain), b->batch[old], err);
+    if (!rc) {
+        b->id[old] = id;
+        *out = b->batch[old];
+    }
+    return rc;
+}
+
+static int by_request(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->request != y->request)
+        return (x->request > y->request) - (x->request < y->request);
+    return (x->chunk > y->chunk) - (x->chunk < y->chunk);
+}
+
+static int find_places(struct blocks *b, struct place **out, size_t *n_out, struct jm_err *err)
+{
+    struct place *p = NULL;
+    size_t n = 0, cap = 0;
+    sqlite3_stmt *st = NULL;
+    int rc = jm_sql_prepare(b->r->db, "SELECT id FROM token_chunk ORDER BY id", b->r->path, &st, err);
+    while (!rc) {
+        int s = sqlite3_step(st);
+        if (s == SQLITE_DONE)
+            break;
+        struct jm_event_batch *e = NULL;
+        int64_t id = sqlite3_column_int64(st, 0);
+        rc = s == SQLITE_ROW ? get_block(b, id, &e, err) : jm_sql_err(b->r->db, s, "read", b->r->path, err);
+        if (!rc && n + e->n_req > cap) {
+            cap = 2 * cap + e->n_req;
+            struct place *q = realloc(p, cap * sizeof *q);
+            if (!q)
+                rc = jm_err_set(err, JM_ENOMEM, "out of memory for token events");
+            else
+                p = q;
+        }
+        for (size_t i = 0; !rc && i < e->n_req; i++)
+            p[n++] = (struct place){e->id[i], id, i};
+    }
+    sqlite3_finalize(st);
+    if (n)
+        qsort(p, n, sizeof *p, by_request);
+    *out = p;
+    *n_out = n;
+    return rc;
+}
+
+int jm_run_events(const struct jm_run *r, jm_run_events_fn fn, void *self, struct jm_err *err)
+{
+    struct blocks b = {.r = (struct jm_run *)r};
+    struct place *p = NULL;
+    size_t n = 0;
+    jm_str_init(&b.plain);
+    int rc = jm_sql_prepare(r->db, "SELECT enc,data FROM token_chunk WHERE id=?1", r->path, &b.get, err);
+    if (!rc)
+        rc = find_places(&b, &p, &n, err);
+    bool stopped = false;
+    for (size_t i = 0; !rc && i < n; i++) {
+        struct jm_event_batch *e = NULL;
+        rc = get_block(&b, p[i].chunk, &e, err);
+        if (rc)
+            break;
+        size_t from = e->from[p[i].at];
+        rc = fn(self, p[i].request, e->ev + from, e->from[p[i].at + 1] - from);
+        stopped = rc != 0;
+    }
+    if (rc && !stopped)
+        jm_err_prefix(err, "%s, token events", r->path);
+    free(p);
+    for (unsigned i = 0; i < CACHED; i++)
+        jm_event_batch_free(b.batch[i]);
+    jm_str_release(&b.plain);
+    sqlite3_finalize(b.get);
+    return rc;
+}
+
+int jm_run_raw_data(const struct jm_run *r, const char *name, struct jm_str *out, struct jm_err *err)
+{
+    sqlite3_stmt *st = NULL;
+    struct jm_str plain;
+    jm_str_init(&plain);
+    int rc = jm_sql_prepare(r->db, "SELECT enc,data FROM raw WHERE name=?1 ORDER BY id DESC LIMIT 1", r->path,
+                            &st, err);
+    if (!rc) {
+        jm_sql_bind(st, "t", name);
+        int s = sqlite3_step(st);
+        if (s == SQLITE_DONE)
+            rc = jm_err_set(err, JM_EABSENT, "%s keeps nothing under the name \"%s\"", r->path, name);
+        else if (s != SQLITE_ROW)
+            rc = jm_sql_err(r->db, s, "read", r->path, err);
+        else if (sqlite3_column_type(st, 1) == SQLITE_NULL)
+            rc = jm_err_set(err, JM_EABSENT, "%s has \"%s\" by its hash only: it was larger than %u bytes",
+                            r->path, name, JM_RUN_RAW_MAX);
+        else
+            rc = jm_unpack((int)jm_sql_i64(st, 0, 0), jm_sql_span(st, 1), JM_RUN_RAW_MAX, &plain, err);
+    }
+    if (!rc) {
+        jm_str_addspan(out, jm_str_span(&plain));
+        rc = jm_str_ok(out, name, err);
+    }
+    jm_str_release(&plain);
+    sqlite3_finalize(st);
+    return rc;
+}
