@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <zstd.h>
 
-#include "run/store.h"
+#include "run/internal.h"
 
 #include "base/banned.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "run/store.h"
+#include "run/internal.h"
 
 #include "base/banned.h"
 

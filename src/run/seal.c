@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/store.h"
+#include "run/internal.h"
 
 #include "base/banned.h"
 

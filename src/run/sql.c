@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "run/store.h"
+#include "run/internal.h"
 
 #include "base/banned.h"
 
@@ -38,8 +38,8 @@ int jm_sql_err(sqlite3 *db, int rc, const char *doing, const char *path, struct 
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
-        if (no_space(e))
-            return jm_err_set(err, JM_EFULL, "cannot %s %s: %s", doing, path, strerror(e));
+        if (e == EFBIG) /* a file-size limit of the process or of the file system */
+            return jm_err_set(err, JM_EFULL, "cannot %s %s: the file may not grow any further", doing, path);
         if (e)
             return jm_err_sys(err, e, "cannot %s %s", doing, path);
         break;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "run/store.h"
+#include "run/internal.h"
 
 #include "base/banned.h"
 

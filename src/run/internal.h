@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of this room share: SQLite helpers, the writer's and the reader's state. */
-#ifndef JM_RUN_STORE_H
-#define JM_RUN_STORE_H
+#ifndef JM_RUN_INTERNAL_H
+#define JM_RUN_INTERNAL_H
 
 #include <sqlite3.h>
 #include <stdbool.h>
