@@ -7,20 +7,6 @@
 
 #include "base/banned.h"
 
-static int of_u(int ret, unsigned v, int64_t *out)
-{
-    *out = v;
-    return ret;
-}
-
-static int of_ull(int ret, unsigned long long v, int64_t *out)
-{
-    if (ret == JM_NVML_OK && v > INT64_MAX)
-        return JM_NVML_NO_DATA;
-    *out = (int64_t)v;
-    return ret;
-}
-
 static int temperature(const struct jm_nvml_api *a, const struct jm_nvml_gpu *g, int64_t *out)
 {
     unsigned u = 0;
@@ -30,7 +16,9 @@ static int temperature(const struct jm_nvml_api *a, const struct jm_nvml_gpu *g,
         *out = t.celsius;
         return ret;
     }
-    return a->temperature ? of_u(a->temperature(g->dev, 0, &u), u, out) : JM_NVML_FUNCTION_NOT_FOUND;
+    int ret = a->temperature ? a->temperature(g->dev, 0, &u) : JM_NVML_FUNCTION_NOT_FOUND;
+    *out = u;
+    return ret;
 }
 
 int jm_nvml_call(const struct jm_nvml_session *s, const struct jm_nvml_src *src, int64_t *out)
@@ -40,38 +28,34 @@ int jm_nvml_call(const struct jm_nvml_session *s, const struct jm_nvml_src *src,
     unsigned u = 0, pending = 0;
     unsigned long long ull = 0;
     struct jm_nvml_util util = {0};
-    int i = 0, ret;
+    int i = 0, ret = JM_NVML_NOT_SUPPORTED;
     *out = 0;
-#define HAVE(f)                                                                                              \
-    if (!a->f)                                                                                               \
-    return JM_NVML_FUNCTION_NOT_FOUND
+/* Calls f where the library has it; its value is taken after it has been written. */
+#define CALL(f, value, ...)                                                                                  \
+    ret = a->f ? a->f(g->dev, __VA_ARGS__) : JM_NVML_FUNCTION_NOT_FOUND;                                     \
+    *out = (int64_t)(value);                                                                                 \
+    break
     switch (src->how) {
-    case JM_NVML_ENERGY: HAVE(energy); return of_ull(a->energy(g->dev, &ull), ull, out);
-    case JM_NVML_POWER: HAVE(power); return of_u(a->power(g->dev, &u), u, out);
-    case JM_NVML_CLOCK_SM: HAVE(clock); return of_u(a->clock(g->dev, 1, &u), u, out);
-    case JM_NVML_CLOCK_MEM: HAVE(clock); return of_u(a->clock(g->dev, 2, &u), u, out);
-    case JM_NVML_REASONS: HAVE(reasons); return of_ull(a->reasons(g->dev, &ull), ull, out);
-    case JM_NVML_TEMP: return temperature(a, g, out);
-    case JM_NVML_UTIL_GPU: HAVE(utilization); return of_u(a->utilization(g->dev, &util), util.gpu, out);
-    case JM_NVML_UTIL_MEM: HAVE(utilization); return of_u(a->utilization(g->dev, &util), util.memory, out);
-    case JM_NVML_LIMIT_ENFORCED: HAVE(limit_enforced); return of_u(a->limit_enforced(g->dev, &u), u, out);
-    case JM_NVML_LIMIT_REQUESTED: HAVE(limit); return of_u(a->limit(g->dev, &u), u, out);
-    case JM_NVML_MIG_MODE: HAVE(mig_mode); return of_u(a->mig_mode(g->dev, &u, &pending), u, out);
-    case JM_NVML_PSTATE:
-        HAVE(pstate);
-        ret = a->pstate(g->dev, &i);
-        *out = i;
-        return ret == JM_NVML_OK && i == 32 ? JM_NVML_NO_DATA : ret; /* 32: unknown */
-    case JM_NVML_PERSISTENCE:
-        HAVE(persistence);
-        ret = a->persistence(g->dev, &i);
-        *out = i;
-        return ret;
+    case JM_NVML_ENERGY: CALL(energy, ull, &ull);
+    case JM_NVML_POWER: CALL(power, u, &u);
+    case JM_NVML_CLOCK_SM: CALL(clock, u, 1, &u);
+    case JM_NVML_CLOCK_MEM: CALL(clock, u, 2, &u);
+    case JM_NVML_REASONS: CALL(reasons, ull, &ull);
+    case JM_NVML_TEMP: ret = temperature(a, g, out); break;
+    case JM_NVML_UTIL_GPU: CALL(utilization, util.gpu, &util);
+    case JM_NVML_UTIL_MEM: CALL(utilization, util.memory, &util);
+    case JM_NVML_LIMIT_ENFORCED: CALL(limit_enforced, u, &u);
+    case JM_NVML_LIMIT_REQUESTED: CALL(limit, u, &u);
+    case JM_NVML_MIG_MODE: CALL(mig_mode, u, &u, &pending);
+    case JM_NVML_PSTATE: CALL(pstate, i, &i);
+    case JM_NVML_PERSISTENCE: CALL(persistence, i, &i);
     case JM_NVML_FIELD:
     case JM_NVML_DEAD: break;
     }
-#undef HAVE
-    return JM_NVML_NOT_SUPPORTED;
+#undef CALL
+    if (ret == JM_NVML_OK && (ull > INT64_MAX || (src->how == JM_NVML_PSTATE && i == 32))) /* 32: unknown */
+        return JM_NVML_NO_DATA;
+    return ret;
 }
 
 struct batch {

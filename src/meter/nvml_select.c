@@ -77,7 +77,7 @@ static int find(const struct jm_nvml_session *s, struct jm_span entry)
         return entry.n > 4 ? by_mig_uuid(s, entry) : -1;
     if (jm_span_starts(entry, JM_SPAN("GPU-")))
         return entry.n > 4 ? by_uuid(s, entry) : -1;
-    if (jm_num_i64(entry, &index) == 0 && index >= 0)
+    if (entry.n && entry.p[0] >= '0' && entry.p[0] <= '9' && jm_num_i64(entry, &index) == 0)
         return by_ordinal(s, index);
     return -1;
 }
@@ -115,7 +115,7 @@ void jm_nvml_select(struct jm_nvml_session *s, const char *list)
                      i == -2 ? "begins more than one UUID" : "is no device here");
             return;
         }
-        if (entry.p[0] >= '0' && entry.p[0] <= '9' && !alike(s))
+        if (entry.p[0] != 'G' && entry.p[0] != 'M' && !alike(s))
             snprintf(s->note, sizeof s->note,
                      "the GPUs differ: indices count in PCI bus order, as with CUDA_DEVICE_ORDER=PCI_BUS_ID");
         if (!s->gpu[i].selected)

@@ -21,9 +21,10 @@
 #include "meter/fmeter.h"
 #include "base/banned.h"
 
-#define ZERO_WAIT_NS (20 * JM_NS_PER_MS) /* a package that draws 1 W counts 20 mJ in this time, 300 quanta   \
-                                          */
-#define DIE_SLACK_UJ 50000               /* one refresh (1 ms) at 50 W between two reads of one register */
+#define ZERO_WAIT_NS                                                                                         \
+    (20 * JM_NS_PER_MS)    /* a package that draws 1 W counts 20 mJ in this time, 300 quanta                 \
+                            */
+#define DIE_SLACK_UJ 50000 /* one refresh (1 ms) at 50 W between two reads of one register */
 #define MEND         "sudo setcap cap_dac_read_search+ep \"$(command -v joulemark)\""
 
 struct zone {
