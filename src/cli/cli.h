@@ -143,6 +143,7 @@ struct jm_cli {
     int n_rest;
     struct jm_term term;
     struct jm_log log;
+    int out_errno; /* of the first failed write to standard output */
 };
 
 /* Appends to standard output; a failure is remembered and reported by main(). */

@@ -7,7 +7,9 @@
 
 #define JM_COMMANDS                                                                                          \
     X(help)                                                                                                  \
+    X(import)                                                                                                \
     X(mark)                                                                                                  \
+    X(recover)                                                                                               \
     X(sim)                                                                                                   \
     X(version)
 

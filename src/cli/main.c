@@ -54,7 +54,9 @@ const struct jm_cmd *jm_cmd_find(struct jm_span name)
 void jm_cli_out(struct jm_cli *cli, struct jm_span text)
 {
     jm_term_progress_end(&cli->term);
-    fwrite(text.p, 1, text.n, stdout);
+    errno = 0;
+    if (fwrite(text.p, 1, text.n, stdout) < text.n && !cli->out_errno)
+        cli->out_errno = errno;
 }
 
 void jm_cli_say(struct jm_cli *cli, const char *fmt, ...)
@@ -216,8 +218,8 @@ int main(int argc, char **argv)
     errno = 0;
     bool bad = ferror(stdout) != 0;
     if ((fflush(stdout) || bad) | (fclose(stdout) && errno != EBADF)) {
-        jm_cli_say(&cli, "cannot write to standard output%s%s", errno ? ": " : "",
-                   errno ? strerror(errno) : "");
+        int why = cli.out_errno ? cli.out_errno : errno;
+        jm_cli_say(&cli, "cannot write to standard output%s%s", why ? ": " : "", why ? strerror(why) : "");
         status = status == JM_EXIT_OK ? JM_EXIT_SYSTEM : status;
     }
     jm_term_release(&cli.term);

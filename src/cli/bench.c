@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/bench.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/endpoint.h"
+#include "cli/signals.h"
+
+#include "base/banned.h"
+
+enum { MOST_TRIALS = 1000 };
+
+struct bench {
+    struct jm_session *s;
+    struct jm_load *load;
+    const struct jm_bench_opts *o;
+    pthread_mutex_t lock;
+    int64_t begin[MOST_TRIALS]; /* of each measured window so far */
+    int trials;
+    int lost; /* first error of the sink */
+};
+
+void jm_bench_opts_init(struct jm_bench_opts *o)
+{
+    *o = (struct jm_bench_opts){.isl = 512,
+                                .osl = 128,
+                                .trials = 1,
+                                .idle = 5 * JM_NS_PER_S,
+                                .warmup = 10 * JM_NS_PER_S,
+                                .duration = 60 * JM_NS_PER_S,
+                                .drain = 60 * JM_NS_PER_S,
+                                .temperature = NAN};
+}
+
+/* A request belongs to the trial in whose window it was sent; before the first one to that. */
+static void on_request(void *self, const struct jm_request *r, const struct jm_token_event *ev, size_t n,
+                       struct jm_span prompt, struct jm_span output)
+{
+    struct bench *b = self;
+    struct jm_request mine = *r;
+    int64_t sent = r->t[JM_T_SENT] >= 0 ? r->t[JM_T_SENT] : r->t[JM_T_SCHEDULED];
+    pthread_mutex_lock(&b->lock);
+    mine.trial = 0;
+    for (int i = 1; i < b->trials && sent >= b->begin[i]; i++)
+        mine.trial = i;
+    pthread_mutex_unlock(&b->lock);
+    int rc = jm_recorder_request(b->s->rec, &mine, ev, n);
+    if (!rc && (prompt.n || output.n))
+        rc = jm_recorder_text(b->s->rec, r->id, prompt, output);
+    if (rc) {
+        pthread_mutex_lock(&b->lock);
+        b->lost = b->lost ? b->lost : rc;
+        pthread_mutex_unlock(&b->lock);
+    }
+}
+
+static void put_fact(void *self, const char *key, const char *value)
+{
+    jm_recorder_env(((struct bench *)self)->s->rec, key, value);
+}
+
+static void plan_num(struct bench *b, const char *key, double v)
+{
+    char text[32];
+    jm_json_fmt_double(text, v);
+    put_fact(b, key, text);
+}
+
+static void note_plan(struct bench *b, const struct jm_present *p, const char *url)
+{
+    const struct jm_bench_opts *o = b->o;
+    put_fact(b, "plan.url", url);
+    put_fact(b, "plan.shape", o->rate > 0 ? "open loop, Poisson" : "closed loop");
+    if (o->rate > 0)
+        plan_num(b, "plan.rate_per_s", o->rate);
+    if (o->concurrency)
+        plan_num(b, "plan.concurrency", (double)o->concurrency);
+    if (!o->prompts) {
+        plan_num(b, "plan.isl", (double)o->isl);
+        plan_num(b, "plan.osl", (double)o->osl);
+    }
+    plan_num(b, "plan.trials", (double)o->trials);
+    plan_num(b, "plan.warmup_s", (double)o->warmup / 1e9);
+    plan_num(b, "plan.duration_s", (double)o->duration / 1e9);
+    if (o->insecure)
+        put_fact(b, "plan.tls_verified", "0");
+    if (p->slo_ttft)
+        plan_num(b, "contract.ttft_s", (double)p->slo_ttft / 1e9);
+    if (p->slo_tpot)
+        plan_num(b, "contract.tpot_s", (double)p->slo_tpot / 1e9);
+    if (p->slo_e2e)
+        plan_num(b, "contract.e2e_s", (double)p->slo_e2e / 1e9);
+}
+
+static void progress(struct bench *b, const char *what, int64_t begin, int64_t now, int64_t end,
+                     int64_t tokens0)
+{
+    struct jm_load_live l;
+    char more[160];
+    double gone = (double)(now - begin) / 1e9;
+    jm_load_live(b->load, &l);
+    snprintf(more, sizeof more, "%lld in flight, %lld ok, %lld failed, %.0f events/s", (long long)l.in_flight,
+             (long long)l.ok, (long long)l.failed, gone > 0.2 ? (double)(l.tokens - tokens0) / gone : 0.0);
+    jm_session_progress(b->s, what, gone, (double)(end - begin) / 1e9, more);
+}
+
+/* Waits for the end of a window under load; true: a signal came. */
+static bool under_load(struct bench *b, const char *what, int64_t begin, int64_t end, int64_t requests)
+{
+    struct jm_clock clock = jm_clock_system();
+    struct jm_load_live l;
+    jm_load_live(b->load, &l);
+    int64_t tokens0 = l.tokens, finished0 = l.finished;
+    for (;;) {
+        int64_t now = jm_clock_mono(&clock), next = now + 100 * JM_NS_PER_MS;
+        if (jm_signals_stop || now >= end)
+            return jm_signals_stop;
+        jm_load_live(b->load, &l);
+        if (requests && l.finished - finished0 >= requests)
+            return false;
+        progress(b, what, begin, now, end, tokens0);
+        if (jm_signals_sleep_until(next < end ? next : end))
+            return true;
+    }
+}
+
+static int loaded_idle(struct bench *b, struct jm_err *err)
+{
+    int id;
+    int64_t t0, t1;
+    char key[64];
+    if (!b->o->idle)
+        return 0;
+    int rc = jm_session_begin(b->s, JM_R_IDLE, "loaded idle", 0, &id, &t0, err);
+    if (rc)
+        return rc;
+    snprintf(key, sizeof key, "idle.%d.class", id);
+    put_fact(b, key, "loaded");
+    jm_session_wait(b->s, "loaded idle", t0, t0 + b->o->idle);
+    return jm_recorder_window_end(b->s->rec, id, &t1, err);
+}
+
+static int measure(struct bench *b, struct jm_err *err)
+{
+    const struct jm_bench_opts *o = b->o;
+    int id, rc = 0;
+    int64_t t0, t1;
+    if (o->warmup && !jm_signals_stop) {
+        rc = jm_session_begin(b->s, JM_R_WARMUP, "warm-up", 0, &id, &t0, err);
+        if (rc)
+            return rc;
+        under_load(b, "warm-up", t0, t0 + o->warmup, 0);
+        rc = jm_recorder_window_end(b->s->rec, id, &t1, err);
+    }
+    for (int i = 0; !rc && i < o->trials && !jm_signals_stop; i++) {
+        char name[64];
+        if (o->trials > 1)
+            snprintf(name, sizeof name, "trial %d of %d", i + 1, (int)o->trials);
+        else
+            snprintf(name, sizeof name, "measure");
+        rc = jm_session_begin(b->s, JM_R_MEASURE, name, i, &id, &t0, err);
+        if (rc)
+            break;
+        pthread_mutex_lock(&b->lock);
+        b->begin[i] = t0;
+        b->trials = i + 1;
+        pthread_mutex_unlock(&b->lock);
+        if (under_load(b, name, t0, t0 + o->duration, o->requests))
+            put_fact(b, "plan.interrupted", name);
+        rc = jm_recorder_window_end(b->s->rec, id, &t1, err);
+    }
+    return rc;
+}
+
+/* Requests in flight are followed to their end, so that it is known whether they qualify. */
+static int drain(struct bench *b, struct jm_err *err)
+{
+    struct jm_clock clock = jm_clock_system();
+    struct jm_load_live l;
+    int id;
+    int64_t t0, t1;
+    int rc = jm_session_begin(b->s, JM_R_DRAIN, "drain", 0, &id, &t0, err);
+    jm_load_stop(b->load);
+    if (rc)
+        return rc;
+    int64_t end = t0 + (jm_signals_stop && b->o->drain > 2 * JM_NS_PER_S ? 2 * JM_NS_PER_S : b->o->drain);
+    for (;;) {
+        int64_t now = jm_clock_mono(&clock);
+        jm_load_live(b->load, &l);
+        if (!l.in_flight || now >= end)
+            break;
+        progress(b, "drain", t0, now, end, l.tokens);
+        jm_clock_sleep_until(&clock, now + 20 * JM_NS_PER_MS, NULL);
+    }
+    jm_load_drain(b->load, 1);
+    return jm_recorder_window_end(b->s->rec, id, &t1, err);
+}
+
+static int under_recording(struct bench *b, struct jm_err *err)
+{
+    int rc = jm_recorder_start(b->s->rec, err);
+    if (!rc)
+        rc = loaded_idle(b, err);
+    if (!rc && jm_signals_stop)
+        return jm_err_set(err, JM_ESTATE, "stopped by a signal before the load began");
+    if (!rc)
+        rc = jm_load_start(b->load, err);
+    if (rc)
+        return rc;
+    rc = measure(b, err);
+    struct jm_err drain_err = {0};
+    int end = drain(b, &drain_err);
+    if (!rc && end) {
+        rc = end;
+        *err = drain_err;
+    }
+    if (!rc && b->lost)
+        rc = jm_err_set(err, b->lost, "requests could not be written to the run file");
+    return rc;
+}
+
+static int load_config(const struct jm_bench_opts *o, struct jm_cli *cli, const char *url, uint64_t seed,
+                       struct jm_load_cfg *lc, struct jm_err *err)
+{
+    const char *key = o->key_env ? getenv(o->key_env) : NULL;
+    if (o->key_env && (!key || !key[0]))
+        return jm_err_set(err, JM_EUSAGE, "--api-key-env: the environment has no variable %s, or it is empty",
+                          o->key_env);
+    *lc = (struct jm_load_cfg){.url = url,
+                               .api = (enum jm_load_api)o->api,
+                               .model = o->model,
+                               .api_key = key,
+                               .shape = o->rate > 0 ? JM_LOAD_POISSON : JM_LOAD_CLOSED,
+                               .concurrency = o->concurrency ? (int)o->concurrency
+                                              : o->rate > 0  ? 0
+                                                             : 8,
+                               .rate = o->rate,
+                               .seed = seed,
+                               .isl = (int)o->isl,
+                               .osl = (int)o->osl,
+                               .prompts_path = o->prompts,
+                               .ignore_eos = o->ignore_eos,
+                               .temperature = o->temperature,
+                               .extra_json = o->extra,
+                               .connect_ns = o->connect,
+                               .header_ns = o->header,
+                               .stall_ns = o->stall,
+                               .total_ns = o->total,
+                               .threads = (int)o->threads,
+                               .ca_file = o->ca_file,
+                               .insecure = o->insecure,
+                               .keep_text = o->keep_text,
+                               .log = &cli->log};
+    return 0;
+}
+
+int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opts *o,
+             const struct jm_present *p, const struct jm_session_opts *so, const struct jm_meter_env *env,
+             const char *url, struct jm_err *err)
+{
+    struct bench *b = calloc(1, sizeof *b);
+    struct jm_load_cfg lc;
+    struct jm_endpoint ep;
+    char source[256];
+    *s = (struct jm_session){.cli = cli};
+    jm_str_init(&s->path);
+    if (!b)
+        return jm_err_set(err, JM_ENOMEM, "out of memory");
+    b->s = s;
+    b->o = o;
+    pthread_mutex_init(&b->lock, NULL);
+    int rc = load_config(o, cli, url, so->seed < 0 ? 1 : (uint64_t)so->seed, &lc, err);
+    if (!rc)
+        rc = jm_load_probe(&lc, cli->common->proc_root, &ep, err);
+    if (!rc && !lc.model && ep.model[0])
+        lc.model = ep.model;
+    snprintf(source, sizeof source, "bench %s", url);
+    if (!rc)
+        rc = jm_session_open(s, cli, so, "bench", source, env, true, err);
+    if (!rc)
+        rc = jm_endpoint_note(s, &ep, err);
+    if (!rc) {
+        note_plan(b, p, url);
+        struct jm_load_sink sink = {b, on_request};
+        rc = jm_load_new(&lc, &sink, &b->load, err);
+    }
+    if (!rc) {
+        rc = under_recording(b, err);
+        jm_load_facts(b->load, put_fact, b);
+    }
+    jm_load_free(b->load);
+    rc = jm_session_finish(s, rc, err);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+    return rc;
+}

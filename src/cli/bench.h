@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One measurement of an endpoint: find it and its GPUs, idle, warm up, measure, drain. */
+#ifndef JM_CLI_BENCH_H
+#define JM_CLI_BENCH_H
+
+#include "cli/present.h"
+#include "cli/session.h"
+#include "load/load.h"
+
+struct jm_bench_opts {
+    int api; /* enum jm_load_api */
+    const char *model, *key_env, *prompts, *extra, *ca_file;
+    int64_t concurrency; /* 0: not given */
+    double rate;         /* 0: closed loop */
+    int64_t isl, osl, trials, requests, threads;
+    int64_t idle, warmup, duration, drain;
+    int64_t connect, header, stall, total;
+    double temperature;
+    bool ignore_eos, insecure, keep_text;
+};
+
+void jm_bench_opts_init(struct jm_bench_opts *o);
+
+/* Measures into a new run file (s->path) and seals it. Release s afterwards in any case. */
+int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opts *o,
+             const struct jm_present *p, const struct jm_session_opts *so, const struct jm_meter_env *env,
+             const char *url, struct jm_err *err);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/bench.h"
+#include "cli/cmds.h"
+#include "cli/signals.h"
+
+#include "base/banned.h"
+
+struct opts {
+    struct jm_common common;
+    struct jm_present present;
+    struct jm_session_opts session;
+    struct jm_bench_opts bench;
+};
+
+static void init(void *opts)
+{
+    struct opts *o = opts;
+    jm_present_init(&o->present);
+    jm_session_opts_init(&o->session);
+    jm_bench_opts_init(&o->bench);
+}
+
+static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
+{
+    struct opts *o = opts;
+    struct jm_session s;
+    struct jm_meter_env env;
+    int rc = jm_signals_catch(err);
+    if (rc)
+        return rc;
+    jm_session_env(cli, &env);
+    rc = jm_bench(&s, cli, &o->bench, &o->present, &o->session, &env, cli->operand[0], err);
+    if (!rc) {
+        struct jm_str out;
+        jm_str_init(&out);
+        rc = jm_session_summary(&s, &o->present, &out, err);
+        if (rc >= 0)
+            jm_cli_out(cli, jm_str_span(&out));
+        jm_str_release(&out);
+    }
+    jm_session_release(&s);
+    return rc;
+}
+
+#define AT(f) offsetof(struct opts, bench.f)
+static const struct jm_opt table[] = {
+    {"concurrency", 'c', JM_OPT_INT, AT(concurrency), 1, 65536,
+     .help = "Closed loop: requests in flight; with --rate the most in flight.", .deflt = "8"},
+    {"rate", 'r', JM_OPT_RATE, AT(rate), 1e-4, 1e6,
+     .help = "Open loop: Poisson arrivals, e.g. 4/s; latencies count from the scheduled time."},
+    {"duration", 't', JM_OPT_DURATION, AT(duration), 1e8, 86400e9, .help = "Length of a measured window.",
+     .deflt = "60s"},
+    {"trials", 'n', JM_OPT_INT, AT(trials), 1, 1000, .help = "Measured windows, one after the other.",
+     .deflt = "1"},
+    {"requests", 0, JM_OPT_INT, AT(requests), 1, 1e9,
+     .help = "End a window when so many requests finished in it."},
+    {"warmup", 'w', JM_OPT_DURATION, AT(warmup), 0, 86400e9, .help = "Load before the first window.",
+     .deflt = "10s"},
+    {"idle", 0, JM_OPT_DURATION, AT(idle), 0, 3600e9,
+     .help = "Loaded idle measured before the load, for the net figures.", .deflt = "5s"},
+    {"drain", 0, JM_OPT_DURATION, AT(drain), 0, 86400e9,
+     .help = "Longest time to follow what is in flight at the end.", .deflt = "60s"},
+    {"isl", 0, JM_OPT_INT, AT(isl), 1, 1e7, .help = "Synthetic prompts: input tokens.", .deflt = "512"},
+    {"osl", 0, JM_OPT_INT, AT(osl), 1, 1e7, .help = "Output tokens asked for.", .deflt = "128"},
+    {"prompts", 0, JM_OPT_STR, AT(prompts), .arg = "FILE",
+     .help = "Prompts from JSONL instead: prompt or messages, optional max_tokens and slice."},
+    {"ignore-eos", 0, JM_OPT_FLAG, AT(ignore_eos), .help = "Ask the engine to go on to --osl."},
+    {"temperature", 0, JM_OPT_NUM, AT(temperature), 0, 10, .help = "Sampling temperature.",
+     .deflt = "not sent"},
+    {"extra-body", 0, JM_OPT_STR, AT(extra), .arg = "JSON",
+     .help = "Object merged into each request's body."},
+    {"api", 0, JM_OPT_ENUM, AT(api), .choices = "chat|completions", .help = "Endpoint of the API.",
+     .deflt = "chat"},
+    {"model", 0, JM_OPT_STR, AT(model), .arg = "NAME", .help = "Model to ask for.",
+     .deflt = "the first of /v1/models"},
+    {"api-key-env", 0, JM_OPT_STR, AT(key_env), .arg = "NAME",
+     .help = "Environment variable that holds the API key; the key is never stored."},
+    {"seed", 0, JM_OPT_INT, offsetof(struct opts, session.seed), 0, 9e18,
+     .help = "Of arrivals, prompts and resampling.", .deflt = "1 for the load, random for resampling"},
+    {"keep-text", 0, JM_OPT_FLAG, AT(keep_text),
+     .help = "Keep prompts and answers in the run, not only their hashes."},
+    {"connect-timeout", 0, JM_OPT_DURATION, AT(connect), 1e6, 3600e9, .help = "Limit to connect.",
+     .deflt = "10s"},
+    {"header-timeout", 0, JM_OPT_DURATION, AT(header), 1e6, 86400e9, .help = "Limit to the answer's header.",
+     .deflt = "120s"},
+    {"stall-timeout", 0, JM_OPT_DURATION, AT(stall), 1e6, 86400e9,
+     .help = "Limit without a byte in a stream.", .deflt = "60s"},
+    {"timeout", 0, JM_OPT_DURATION, AT(total), 1e6, 86400e9, .help = "Limit of a whole request.",
+     .deflt = "600s"},
+    {"threads", 0, JM_OPT_INT, AT(threads), 1, 256, .help = "Load threads.", .deflt = "chosen"},
+    {"ca-file", 0, JM_OPT_STR, AT(ca_file), .arg = "FILE", .help = "Certificates to trust for https.",
+     .deflt = "the system's"},
+    {"insecure", 0, JM_OPT_FLAG, AT(insecure), .help = "https without verification; the run says so."},
+    JM_OPTS_SLO(opts, present),
+    JM_OPTS_SESSION(opts, session),
+    JM_OPT_JSON,
+    JM_OPTS_METER,
+    JM_OPTS_PRESENT(opts, present),
+    JM_OPTS_COMMON,
+    {NULL}};
+
+const struct jm_cmd jm_cmd_bench = {
+    .name = "bench",
+    .group = "Measure",
+    .summary = "Load an OpenAI-compatible endpoint and measure its energy",
+    .usage = "[OPTIONS] URL",
+    .description = "Asks the endpoint who it is, finds its process and by that its GPUs, then measures "
+                   "loaded idle, warms up, measures "
+                   "and drains, all in one run file with every request and its stamps. Failed requests keep "
+                   "their joules. An endpoint "
+                   "on another host gets latencies but no energy per token: the meters are not at it.\n\n"
+                   "Ends with 3 when the measurement is invalid or no meter could be read.",
+    .examples = "joulemark bench http://127.0.0.1:8000 -c 32 -t 60s -n 3 --slo-ttft 500ms --slo-tpot 50ms -o "
+                "out/b.jmr\n"
+                "joulemark bench http://127.0.0.1:8000 --rate 4/s --prompts prompts.jsonl --json",
+    .opts = table,
+    .opts_size = sizeof(struct opts),
+    .init = init,
+    .min_operands = 1,
+    .max_operands = 1,
+    .fn = bench,
+};

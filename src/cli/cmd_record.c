@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdint.h>
+
+#include "cli/cmds.h"
+#include "cli/session.h"
+#include "cli/signals.h"
+
+#include "base/banned.h"
+
+struct opts {
+    struct jm_common common;
+    struct jm_present present;
+    struct jm_session_opts session;
+    int64_t duration;
+};
+
+static void init(void *opts)
+{
+    struct opts *o = opts;
+    jm_present_init(&o->present);
+    jm_session_opts_init(&o->session);
+}
+
+static int record_window(struct jm_session *s, int64_t duration, struct jm_err *err)
+{
+    int id;
+    int64_t t0, t1;
+    int rc = jm_recorder_start(s->rec, err);
+    if (!rc)
+        rc = jm_session_begin(s, JM_R_MEASURE, "record", 0, &id, &t0, err);
+    if (rc)
+        return rc;
+    jm_session_wait(s, "recording", t0, duration ? t0 + duration : INT64_MAX);
+    return jm_recorder_window_end(s->rec, id, &t1, err);
+}
+
+static int record(struct jm_cli *cli, void *opts, struct jm_err *err)
+{
+    struct opts *o = opts;
+    struct jm_session s;
+    struct jm_meter_env env;
+    int rc = jm_signals_catch(err);
+    if (rc)
+        return rc;
+    jm_session_env(cli, &env);
+    rc = jm_session_open(&s, cli, &o->session, "record", "record", &env, true, err);
+    if (!rc) {
+        if (!o->common.quiet)
+            jm_cli_say(cli, "recording to %s until %s; marks: joulemark mark --socket %s NAME", s.path.buf,
+                       o->duration ? "the time is up" : "stopped (Ctrl-C)", s.mark_socket);
+        rc = record_window(&s, o->duration, err);
+    }
+    rc = jm_session_finish(&s, rc, err);
+    if (!rc) {
+        struct jm_str out;
+        jm_str_init(&out);
+        rc = jm_session_summary(&s, &o->present, &out, err);
+        if (rc >= 0)
+            jm_cli_out(cli, jm_str_span(&out));
+        jm_str_release(&out);
+    }
+    jm_session_release(&s);
+    return rc;
+}
+
+static const struct jm_opt table[] = {{"duration", 't', JM_OPT_DURATION, offsetof(struct opts, duration), 1e6,
+                                       3.2e15, .help = "Stop after this time.", .deflt = "until stopped"},
+                                      JM_OPTS_SESSION(opts, session),
+                                      JM_OPT_JSON,
+                                      JM_OPTS_METER,
+                                      JM_OPTS_PRESENT(opts, present),
+                                      JM_OPTS_COMMON,
+                                      {NULL}};
+
+const struct jm_cmd jm_cmd_record = {
+    .name = "record",
+    .group = "Measure",
+    .summary = "Record every meter until stopped",
+    .usage = "[OPTIONS]",
+    .description = "Everything read goes into one run file, which is safe on disk at the latest 10 s later. "
+                   "SIGINT or SIGTERM "
+                   "ends the recording in order. Without a meter that can be read the file is written all "
+                   "the same, with "
+                   "what was tried, and the status is 3.",
+    .examples = "joulemark record -o out/day.jmr\n"
+                "joulemark record -t 60s --meters nvml --devices 0,1 --json # two GPUs for a minute",
+    .opts = table,
+    .opts_size = sizeof(struct opts),
+    .init = init,
+    .fn = record,
+};

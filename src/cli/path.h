@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef JM_CLI_PATH_H
+#define JM_CLI_PATH_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+/* path with its suffix .jmr (if any) replaced, appended to out. */
+int jm_path_beside(const char *path, const char *suffix, struct jm_str *out, struct jm_err *err);
+
+#endif

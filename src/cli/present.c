@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/present.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "audit/audit.h"
+#include "base/num.h"
+#include "compute/compute.h"
+#include "show/show.h"
+
+#include "base/banned.h"
+
+void jm_present_init(struct jm_present *p)
+{
+    *p = (struct jm_present){.profile = -1};
+}
+
+/* The contract that a run was recorded under holds until another one is given. */
+static double objective(const struct jm_run *run, int64_t given, const char *key)
+{
+    double s;
+    const char *text = jm_run_env(run, key);
+    if (given)
+        return (double)given / 1e9;
+    return text && jm_num_double(jm_span_of(text), &s) == 0 ? s : NAN;
+}
+
+static int render(struct jm_cli *cli, const struct jm_run *run, const struct jm_present *p,
+                  const char *format, struct jm_report **report, struct jm_str *out, struct jm_err *err)
+{
+    const struct jm_show_format *f = jm_show_find(format);
+    if (!f) {
+        struct jm_str names;
+        jm_str_init(&names);
+        for (const struct jm_show_format *k = jm_show_formats; k->name; k++)
+            jm_str_addf(&names, "%s%s", names.len ? ", " : "", k->name);
+        jm_err_set(err, JM_EUSAGE, "--format: \"%.40s\" is not one of %s", format, names.buf);
+        jm_str_release(&names);
+        return JM_EUSAGE;
+    }
+    struct jm_compute_opts c;
+    jm_compute_defaults(&c);
+    if (p->profile >= 0) {
+        c.profile = (enum jm_profile)p->profile;
+        c.profile_given = true;
+    }
+    c.slo.ttft_s = objective(run, p->slo_ttft, "contract.ttft_s");
+    c.slo.tpot_s = objective(run, p->slo_tpot, "contract.tpot_s");
+    c.slo.e2e_s = objective(run, p->slo_e2e, "contract.e2e_s");
+    if (p->level > 0)
+        c.level = p->level;
+    if (p->pue > 0)
+        c.pue = p->pue;
+    if (p->idle_w > 0)
+        c.idle_w = p->idle_w;
+    struct jm_show_opts o = {.width = 80,
+                             .color = cli->term.out_color,
+                             .ascii = p->ascii,
+                             .all = p->all,
+                             .no_script = p->no_script};
+    int rc = jm_compute(run, &c, report, err);
+    if (!rc)
+        rc = jm_audit(run, *report, err);
+    if (!rc)
+        rc = jm_disclosure(run, *report, &o.disclosure, &o.n_disclosure, err);
+    if (!rc)
+        rc = f->render(*report, &o, out, err);
+    return rc ? rc : jm_str_ok(out, "the report", err);
+}
+
+int jm_present_file(struct jm_cli *cli, const char *path, const struct jm_present *p, const char *format,
+                    struct jm_str *out, enum jm_validity *validity, struct jm_err *err)
+{
+    struct jm_run *run = NULL;
+    struct jm_report *report = NULL;
+    int rc = jm_run_open(path, &run, err);
+    if (rc)
+        return rc;
+    rc = render(cli, run, p, format, &report, out, err);
+    if (!rc)
+        *validity = report->validity;
+    jm_report_free(report);
+    jm_run_close(run);
+    return rc;
+}
+
+int jm_present_exit(enum jm_validity v)
+{
+    return v == JM_V_INVALID ? JM_EXIT_INVALID : JM_EXIT_OK;
+}

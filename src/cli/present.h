@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a run file to something that is read: compute, audit, render. The options are the same for show,
+ * report and every command that ends with a summary. */
+#ifndef JM_CLI_PRESENT_H
+#define JM_CLI_PRESENT_H
+
+#include "cli/cli.h"
+#include "model/words.h"
+
+struct jm_present {
+    int profile;                         /* enum jm_profile, -1: chosen from the run */
+    int64_t slo_ttft, slo_tpot, slo_e2e; /* ns, 0: the run's own, else none */
+    double level, pue, idle_w;           /* 0: not given */
+    bool all, ascii, no_script;
+};
+
+void jm_present_init(struct jm_present *p);
+
+/* Rows for the member `m` (a struct jm_present) of struct s. */
+#define JM_OPTS_SLO(s, m)                                                                                    \
+    {"slo-ttft",                                                                                             \
+     0,                                                                                                      \
+     JM_OPT_DURATION,                                                                                        \
+     offsetof(struct s, m.slo_ttft),                                                                         \
+     1e3,                                                                                                    \
+     3600e9,                                                                                                 \
+     .help = "Contract: longest time to the first token, from the scheduled time."},                         \
+        {"slo-tpot",                                                                                         \
+         0,                                                                                                  \
+         JM_OPT_DURATION,                                                                                    \
+         offsetof(struct s, m.slo_tpot),                                                                     \
+         1e3,                                                                                                \
+         3600e9,                                                                                             \
+         .help = "Contract: longest mean time per output token after the first (tpot.excl_first)."},         \
+    {                                                                                                        \
+        "slo-e2e", 0, JM_OPT_DURATION, offsetof(struct s, m.slo_e2e), 1e3, 36000e9,                          \
+            .help = "Contract: longest time to the end of a request."                                        \
+    }
+#define JM_OPTS_PRESENT(s, m)                                                                                \
+    {"profile",                                                                                              \
+     'p',                                                                                                    \
+     JM_OPT_ENUM,                                                                                            \
+     offsetof(struct s, m.profile),                                                                          \
+     .arg = "NAME",                                                                                          \
+     .choices = "screening|claim|publication|mlperf",                                                        \
+     .help = "Validity for this purpose: screening (5 s), claim (60 s, 3 trials), publication (600 s) or "   \
+             "mlperf.",                                                                                      \
+     .deflt = "the strictest whose window length fits; mlperf for its sessions"},                            \
+        {"level",                                                                                            \
+         0,                                                                                                  \
+         JM_OPT_NUM,                                                                                         \
+         offsetof(struct s, m.level),                                                                        \
+         0.5,                                                                                                \
+         0.9999,                                                                                             \
+         .help = "Level of the intervals.",                                                                  \
+         .deflt = "0.95"},                                                                                   \
+        {"pue", 0,  JM_OPT_NUM, offsetof(struct s, m.pue),                                                   \
+         1,     10, .arg = "X", .help = "PUE of the site: adds the facility boundary, labelled with it."},   \
+        {"idle-power",                                                                                       \
+         0,                                                                                                  \
+         JM_OPT_POWER,                                                                                       \
+         offsetof(struct s, m.idle_w),                                                                       \
+         0.001,                                                                                              \
+         1e7,                                                                                                \
+         .help = "Loaded idle power for the net figures where the run has no idle window."},                 \
+        {"all", 'a', JM_OPT_FLAG, offsetof(struct s, m.all),                                                 \
+         .help = "Show every result, not only the headline."},                                               \
+    {                                                                                                        \
+        "ascii", 0, JM_OPT_FLAG, offsetof(struct s, m.ascii), .help = "Draw with ASCII only."                \
+    }
+
+/* Renders the run file at path. *validity: of the run against its profile. */
+int jm_present_file(struct jm_cli *cli, const char *path, const struct jm_present *p, const char *format,
+                    struct jm_str *out, enum jm_validity *validity, struct jm_err *err);
+/* JM_EXIT_INVALID for an invalid run, else 0. */
+int jm_present_exit(enum jm_validity v);
+
+#endif

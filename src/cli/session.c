@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/signals.h"
+
+#include "base/banned.h"
+
+void jm_session_opts_init(struct jm_session_opts *o)
+{
+    *o = (struct jm_session_opts){.seed = -1};
+}
+
+void jm_session_env(const struct jm_cli *cli, struct jm_meter_env *env)
+{
+    const struct jm_common *c = cli->common;
+    const char *lib = getenv("JM_NVML_LIB");
+    static _Thread_local char host[256];
+    if (gethostname(host, sizeof host - 1))
+        host[0] = '\0';
+    *env = (struct jm_meter_env){.sysfs_root = c->sysfs_root,
+                                 .proc_root = c->proc_root,
+                                 .dev_root = c->dev_root,
+                                 .nvml_lib = c->nvml_lib     ? c->nvml_lib
+                                             : lib && lib[0] ? lib
+                                                             : NULL,
+                                 .devices = c->devices,
+                                 .replay_path = c->replay,
+                                 .tdp_w = c->tdp_w,
+                                 .host = host[0] ? host : "localhost",
+                                 .log = &cli->log};
+}
+
+/* verb-20261129-150800.jmr in the working directory, UTC. */
+static int default_path(const char *verb, int64_t real_ns, struct jm_str *out, struct jm_err *err)
+{
+    struct jm_civil c = jm_time_civil(real_ns / JM_NS_PER_S);
+    jm_str_addf(out, "%s-%04d%02d%02d-%02d%02d%02d.jmr", verb, c.year, c.month, c.day, c.hour, c.minute,
+                c.second);
+    return jm_str_ok(out, "a file name", err);
+}
+
+/* A folder of our own, so that nobody else can put marks into the run. */
+static int make_socket_dir(struct jm_session *s, struct jm_err *err)
+{
+    const char *base = getenv("XDG_RUNTIME_DIR");
+    for (int i = 0; i < 2; i++, base = "/tmp") {
+        if (!base || strlen(base) > 60) /* a socket's path has 107 bytes */
+            continue;
+        snprintf(s->dir, sizeof s->dir, "%s/joulemark-XXXXXX", base);
+        if (mkdtemp(s->dir)) {
+            snprintf(s->mark_socket, sizeof s->mark_socket, "%s/mark", s->dir);
+            return 0;
+        }
+    }
+    s->dir[0] = '\0';
+    return jm_err_sys(err, errno, "cannot make a folder for the socket of marks below /tmp");
+}
+
+int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_session_opts *o,
+                    const char *verb, const char *source, const struct jm_meter_env *env, bool mark,
+                    struct jm_err *err)
+{
+    struct jm_clock clock = jm_clock_system();
+    struct jm_clock_pair now;
+    uint64_t seed = (uint64_t)o->seed;
+    *s = (struct jm_session){.cli = cli};
+    jm_str_init(&s->path);
+    jm_clock_pair(&clock, &now);
+    if (o->seed < 0 && getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        seed = (uint64_t)now.real;
+    if (o->seed < 0)
+        seed &= INT64_MAX; /* can be given again as --seed */
+    int rc = o->output ? (jm_str_adds(&s->path, o->output), jm_str_ok(&s->path, "a file name", err))
+                       : default_path(verb, now.real, &s->path, err);
+    if (!rc && mark)
+        rc = make_socket_dir(s, err);
+    if (!rc)
+        rc = jm_file_mkparents(s->path.buf, err);
+    if (rc)
+        return rc;
+    struct jm_record_cfg cfg = {
+        .path = s->path.buf,
+        .create = {.label = o->label,
+                   .kind = "recorded",
+                   .source = source,
+                   .created_real = now.real,
+                   .seed = seed,
+                   .overwrite = o->force},
+        .env = *env,
+        .meters = cli->common->meters,
+        .period_ns = o->sample_hz > 0 ? (int64_t)llround(1e9 / o->sample_hz) : 0,
+        .edge_ns = o->edge_ns,
+        .no_edge = o->no_edge,
+        .mark_socket = s->mark_socket[0] ? s->mark_socket : NULL,
+        .log = &cli->log,
+    };
+    rc = jm_recorder_new(&cfg, &s->rec, err);
+    if (rc)
+        return rc;
+    s->metered = jm_recorder_channels(s->rec) > 0;
+    if (!s->metered)
+        jm_cli_say(cli, "no meter can be read, so there will be no energy: %s", jm_recorder_why(s->rec));
+    return 0;
+}
+
+void jm_session_progress(struct jm_session *s, const char *what, double done_s, double of_s, const char *more)
+{
+    struct jm_record_live live;
+    char span[64], power[64] = "";
+    jm_recorder_live(s->rec, &live);
+    if (isfinite(of_s))
+        snprintf(span, sizeof span, "%.0f of %.0f s", done_s, of_s);
+    else
+        snprintf(span, sizeof span, "%.0f s", done_s);
+    if (isfinite(live.watts))
+        snprintf(power, sizeof power, ", %.0f W", live.watts);
+    char meters[48] = "";
+    if (live.meters_ok < live.meters)
+        snprintf(meters, sizeof meters, ", %zu of %zu meters", live.meters_ok, live.meters);
+    jm_term_progress(&s->cli->term, isfinite(of_s) && of_s > 0 ? done_s / of_s : NAN, "%s: %s%s%s%s%s", what,
+                     span, power, meters, more && more[0] ? ", " : "", more ? more : "");
+}
+
+bool jm_session_wait(struct jm_session *s, const char *what, int64_t begin, int64_t mono_ns)
+{
+    struct jm_clock clock = jm_clock_system();
+    for (;;) {
+        int64_t now = jm_clock_mono(&clock), next = now + 100 * JM_NS_PER_MS;
+        if (jm_signals_stop || now >= mono_ns)
+            return jm_signals_stop;
+        jm_session_progress(s, what, (double)(now - begin) / 1e9,
+                            mono_ns == INT64_MAX ? NAN : (double)(mono_ns - begin) / 1e9, NULL);
+        if (jm_signals_sleep_until(next < mono_ns ? next : mono_ns))
+            return true;
+    }
+}
+
+int jm_session_begin(struct jm_session *s, enum jm_role role, const char *name, int trial, int *id,
+                     int64_t *t0, struct jm_err *err)
+{
+    int rc = jm_recorder_window_begin(s->rec, role, name, trial, t0, err);
+    if (rc < 0)
+        return rc;
+    *id = rc;
+    return 0;
+}
+
+int jm_session_finish(struct jm_session *s, int rc, struct jm_err *err)
+{
+    jm_term_progress_end(&s->cli->term);
+    if (!s->rec)
+        return rc;
+    struct jm_err own = {0};
+    int end = jm_recorder_finish(s->rec, rc < 0 ? &own : err);
+    s->rec = NULL;
+    if (rc < 0 && end < 0)
+        jm_cli_say(s->cli, "and the run file could not be finished: %s", own.text);
+    return rc < 0 ? rc : end;
+}
+
+int jm_session_summary(struct jm_session *s, const struct jm_present *p, struct jm_str *out,
+                       struct jm_err *err)
+{
+    enum jm_validity v = JM_V_VALID;
+    bool json = s->cli->common->json;
+    int rc = jm_present_file(s->cli, s->path.buf, p, json ? "json" : "text", out, &v, err);
+    if (rc)
+        return rc;
+    if (!json)
+        jm_str_addf(out, "\nRun file: %s\n", s->path.buf);
+    return s->metered ? jm_present_exit(v) : JM_EXIT_INVALID;
+}
+
+void jm_session_release(struct jm_session *s)
+{
+    if (s->dir[0]) {
+        unlink(s->mark_socket);
+        rmdir(s->dir);
+    }
+    jm_str_release(&s->path);
+}

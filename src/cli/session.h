@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A recording as the commands make one: options, recorder, progress, summary. */
+#ifndef JM_CLI_SESSION_H
+#define JM_CLI_SESSION_H
+
+#include "cli/cli.h"
+#include "cli/present.h"
+#include "record/record.h"
+
+struct jm_session_opts {
+    const char *output, *label;
+    bool force, no_edge, strict, no_summary;
+    double sample_hz; /* 0: each meter's own */
+    int64_t edge_ns;
+    int64_t seed; /* -1: chosen */
+};
+
+void jm_session_opts_init(struct jm_session_opts *o);
+
+#define JM_OPTS_SESSION(s, m)                                                                                \
+    {"output",                                                                                               \
+     'o',                                                                                                    \
+     JM_OPT_STR,                                                                                             \
+     offsetof(struct s, m.output),                                                                           \
+     .arg = "FILE",                                                                                          \
+     .help = "Run file to write.",                                                                           \
+     .deflt = "named by command and time"},                                                                  \
+        {"force", 0, JM_OPT_FLAG, offsetof(struct s, m.force), .help = "Write over an existing run file."},  \
+        {"label", 0, JM_OPT_STR, offsetof(struct s, m.label), .help = "Name of the run for people."},        \
+        {"sample-rate",                                                                                      \
+         0,                                                                                                  \
+         JM_OPT_RATE,                                                                                        \
+         offsetof(struct s, m.sample_hz),                                                                    \
+         0.01,                                                                                               \
+         1000,                                                                                               \
+         .help = "Readings a second of each channel.",                                                       \
+         .deflt = "each meter's own"},                                                                       \
+        {"edge",                                                                                             \
+         0,                                                                                                  \
+         JM_OPT_DURATION,                                                                                    \
+         offsetof(struct s, m.edge_ns),                                                                      \
+         1e6,                                                                                                \
+         10e9,                                                                                               \
+         .help = "Longest burst of readings on each side of a window's edge.",                               \
+         .deflt = "3 refresh periods, at most 500ms"},                                                       \
+    {                                                                                                        \
+        "no-edge", 0, JM_OPT_FLAG, offsetof(struct s, m.no_edge),                                            \
+            .help =                                                                                          \
+                "No bursts: one plain reading at each edge, with the larger uncertainty that this means."    \
+    }
+
+struct jm_session {
+    struct jm_cli *cli;
+    struct jm_recorder *rec;
+    struct jm_str path;
+    char dir[128];         /* folder of the mark socket, "" where it is not ours */
+    char mark_socket[160]; /* "" none */
+    bool metered;          /* at least one channel */
+};
+
+/* What the meters are given: roots, libraries and devices of the common options. */
+void jm_session_env(const struct jm_cli *cli, struct jm_meter_env *env);
+
+/* Creates the run file and opens the meters. verb names the default file ("bench"); source says what is
+ * recorded. mark: a socket for marks is made. No readable meter is said on standard error and is no failure
+ * here. */
+int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_session_opts *o,
+                    const char *verb, const char *source, const struct jm_meter_env *env, bool mark,
+                    struct jm_err *err);
+/* Progress line: what is going on, seconds gone and to go (NAN: open end), watts, and more in words. */
+void jm_session_progress(struct jm_session *s, const char *what, double done_s, double of_s,
+                         const char *more);
+/* Sleeps until mono_ns or the first signal (true), drawing progress; begin is the start of the span. */
+bool jm_session_wait(struct jm_session *s, const char *what, int64_t begin, int64_t mono_ns);
+/* Seals the file. Safe after a failure; then rc is passed through and the file is what could be written. */
+int jm_session_finish(struct jm_session *s, int rc, struct jm_err *err);
+/* The summary of the sealed run as text, or as JSON with --json, into out. Returns JM_EXIT_INVALID for an
+ * invalid run or one without a meter. */
+int jm_session_summary(struct jm_session *s, const struct jm_present *p, struct jm_str *out,
+                       struct jm_err *err);
+void jm_session_release(struct jm_session *s);
+
+/* Window helpers that name the window in the error. */
+int jm_session_begin(struct jm_session *s, enum jm_role role, const char *name, int trial, int *id,
+                     int64_t *t0, struct jm_err *err);
+
+#endif
