@@ -73,7 +73,8 @@ class Engine:
 
 
 class Answer:
-    """Reads one answer to its end, whatever that is, and remembers how it ended: complete, eof, reset, timeout."""
+    """Reads one answer to its end, whatever that is, and remembers how it ended: complete, eof, reset, timeout,
+    malformed."""
 
     def __init__(self, s, timeout=20):
         s.settimeout(timeout)
@@ -124,7 +125,11 @@ class Answer:
             while b"\r\n" not in self.raw:
                 self._more(s)
             size, self.raw = self.raw.split(b"\r\n", 1)
-            n = int(size, 16)
+            try:
+                n = int(size, 16)
+            except ValueError:
+                self.end = "malformed"
+                return
             while len(self.raw) < n + 2:
                 self._more(s)
             assert self.raw[n:n + 2] == b"\r\n"
