@@ -80,9 +80,13 @@ static bool model_known(struct sim_engine *e, const json_t *body, struct sim_fau
     const char *name = json_string_value(m);
     size_t n = strlen(e->opt.served);
     why[0] = 0;
-    if (name && strncmp(name, e->opt.served, n) == 0 && (name[n] == 0 || name[n] == '+'))
+    if (!name) {
+        snprintf(why, whylen, "model must be a string.");
+        return false;
+    }
+    if (strncmp(name, e->opt.served, n) == 0 && (name[n] == 0 || name[n] == '+'))
         return name[n] == 0 || sim_fault_parse(f, name + n + 1, strlen(name + n + 1), why, whylen) == 0;
-    snprintf(why, whylen, "The model `%.64s` does not exist.", name ? name : "?");
+    snprintf(why, whylen, "The model `%.64s` does not exist.", name);
     return false;
 }
 

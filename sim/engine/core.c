@@ -171,18 +171,25 @@ static void start_step(struct sim_engine *e, int64_t now)
         sim_power_idle(&e->power);
         return;
     }
-    const struct sim_cost *c = &e->sched.cost;
+    struct sim_cost *c = &e->sched.cost;
     e->step_t0 = now - e->step_t1 <= LATE_NS ? e->step_t1 : now;
     e->joule_idle += seconds(e->step_t1, e->step_t0) * e->model.gpus * sim_model_loaded_idle_w(&e->model);
     int64_t ns = llround(c->seconds * 1e9 / e->opt.speed);
     e->step_t1 = e->step_t0 + (ns > 0 ? ns : 1);
     sim_power_step(&e->power, e->step_t0, e->step_t1, c);
-    double f = seconds(e->step_t0, e->step_t1) / c->seconds; /* 1 / speed */
-    e->joule.idle += c->joule.idle * f;
-    e->joule.fixed += c->joule.fixed * f;
-    e->joule.prefill += c->joule.prefill * f;
-    e->joule.decode += c->joule.decode * f;
-    e->joule.context += c->joule.context * f;
+    /* what the boards draw meanwhile, which with --speed is a part of what the model says */
+    double f = seconds(e->step_t0, e->step_t1) / c->seconds;
+    struct sim_energy *j = &c->joule;
+    j->idle *= f;
+    j->fixed *= f;
+    j->prefill *= f;
+    j->decode *= f;
+    j->context *= f;
+    e->joule.idle += j->idle;
+    e->joule.fixed += j->fixed;
+    e->joule.prefill += j->prefill;
+    e->joule.decode += j->decode;
+    e->joule.context += j->context;
     sim_hist_add(&e->hist[SIM_H_ITERATION], (double)e->sched.load.prefill_tokens + e->sched.load.decode_seqs,
                  1);
     struct sim_seq *before;

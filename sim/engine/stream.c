@@ -383,10 +383,11 @@ void sim_stream_answer(struct sim_engine *e, struct sim_request *r)
     if (b.failed)
         c->out.failed = true;
     sim_http_begin(c, 200, "application/json", (int64_t)b.n, NULL);
-    if (has(r, SIM_F_CUT) || has(r, SIM_F_RST)) {
+    bool rst = has(r, SIM_F_RST);
+    if (rst || has(r, SIM_F_CUT)) {
         sim_http_body(c, b.p, b.n / 2);
         sim_engine_finish(e, r, SIM_FIN_ERROR);
-        sim_http_cut(c, has(r, SIM_F_RST));
+        sim_http_cut(c, rst);
     } else {
         sim_http_body(c, b.p, b.n);
         over(e, r, r->finish);

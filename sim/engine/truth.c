@@ -69,7 +69,7 @@ json_t *sim_truth_json(struct sim_engine *e)
         between += (double)(now - e->step_t1) * 1e-9 * e->model.gpus * sim_model_loaded_idle_w(&e->model);
     if (e->sched.in_step && now < e->step_t1) {
         const struct sim_energy *c = &e->sched.cost.joule;
-        double rest = (double)(e->step_t1 - now) * 1e-9 / e->sched.cost.seconds;
+        double rest = (double)(e->step_t1 - now) / (double)(e->step_t1 - e->step_t0);
         j.idle -= c->idle * rest;
         j.fixed -= c->fixed * rest;
         j.prefill -= c->prefill * rest;
