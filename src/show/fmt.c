@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "show/fmt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#include "base/banned.h"
+
+const char *jm_fmt_number(char buf[JM_FMT], double v)
+{
+    if (!isfinite(v)) {
+        snprintf(buf, JM_FMT, "–");
+        return buf;
+    }
+    double a = fabs(v);
+    int digits = a == 0 || a >= 1000 ? 0 : a >= 100 ? 1 : a >= 10 ? 2 : a >= 1 ? 3 : 4;
+    if (a > 0 && a < 0.1) {
+        digits = 3 - (int)floor(log10(a));
+        if (digits > 9) {
+            snprintf(buf, JM_FMT, "%.3e", v);
+            return buf;
+        }
+    }
+    if (a >= 1e7)
+        snprintf(buf, JM_FMT, "%.4g", v);
+    else
+        snprintf(buf, JM_FMT, "%.*f", digits, v);
+    return buf;
+}
+
+/* Prefix of plain J, W and s; ratios keep their unit so that they compare. */
+static double prefix(double v, const char *unit, const char **p)
+{
+    double a = fabs(v);
+    *p = "";
+    if (strcmp(unit, "J") == 0 || strcmp(unit, "W") == 0) {
+        static const struct {
+            double f;
+            const char *p;
+        } up[] = {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+        for (int i = 0; i < 3; i++)
+            if (a >= up[i].f) {
+                *p = up[i].p;
+                return up[i].f;
+            }
+        if (a > 0 && a < 1) {
+            *p = "m";
+            return 1e-3;
+        }
+    } else if (strcmp(unit, "s") == 0 && a > 0 && a < 1) {
+        *p = a < 1e-3 ? "µ" : "m";
+        return a < 1e-3 ? 1e-6 : 1e-3;
+    }
+    return 1;
+}
+
+const char *jm_fmt_value(char buf[JM_FMT], double v, const char *unit)
+{
+    const char *p;
+    char num[JM_FMT];
+    if (!isfinite(v)) {
+        snprintf(buf, JM_FMT, "–");
+        return buf;
+    }
+    double f = prefix(v, unit, &p);
+    snprintf(buf, JM_FMT, "%.32s%s%s%.16s", jm_fmt_number(num, v / f), *unit || *p ? " " : "", p, unit);
+    return buf;
+}
+
+const char *jm_fmt_pm(char buf[JM_FMT], const struct jm_quantity *q)
+{
+    const char *p;
+    char num[JM_FMT];
+    buf[0] = '\0';
+    if (!q->have || !q->u.method || !isfinite(q->u.lo) || !isfinite(q->u.hi))
+        return buf;
+    double f = prefix(q->value, q->unit, &p), half = (q->u.hi - q->u.lo) / 2 / f;
+    if (half >= 10 || half == 0)
+        snprintf(num, sizeof num, "%.0f", half);
+    else
+        snprintf(num, sizeof num, "%.2g", half);
+    snprintf(buf, JM_FMT, "± %.32s", num);
+    return buf;
+}
+
+const char *jm_fmt_count(char buf[JM_FMT], int64_t n)
+{
+    char raw[32];
+    if (n < 0) {
+        snprintf(buf, JM_FMT, "unknown");
+        return buf;
+    }
+    int len = snprintf(raw, sizeof raw, "%lld", (long long)n), o = 0;
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            buf[o++] = ',';
+        buf[o++] = raw[i];
+    }
+    buf[o] = '\0';
+    return buf;
+}
+
+const char *jm_fmt_quantile(char buf[JM_FMT], double q)
+{
+    if (isnan(q))
+        snprintf(buf, JM_FMT, "mean");
+    else
+        snprintf(buf, JM_FMT, "p%g", q * 100);
+    return buf;
+}
+
+const char *jm_fmt_duration(char buf[JM_FMT], double s)
+{
+    if (s < 120)
+        snprintf(buf, JM_FMT, "%.4g s", s);
+    else if (s < 7200)
+        snprintf(buf, JM_FMT, "%.4g min", s / 60);
+    else
+        snprintf(buf, JM_FMT, "%.4g h", s / 3600);
+    return buf;
+}
+
+const char *jm_fmt_time(const struct jm_report *r, int64_t mono, char buf[JM_FMT])
+{
+    char t[JM_RFC3339_SIZE];
+    snprintf(buf, JM_FMT, "%s", jm_time_rfc3339(mono + r->real_offset, t));
+    return buf;
+}
+
+const char *jm_fmt_metric(const char *id)
+{
+    static const struct {
+        const char *id, *title;
+    } titles[] = {{"energy", "Energy"},
+                  {"power.mean", "Mean power"},
+                  {"power.mean.mlperf", "Mean power as MLPerf publishes it"},
+                  {"power.max", "Highest power reading"},
+                  {"energy.by_gauge", "Energy by the power gauges"},
+                  {"j_per.output_token", "Energy per output token"},
+                  {"j_per.input_token", "Energy per input token"},
+                  {"j_per.total_token", "Energy per input and output token"},
+                  {"j_per.request_ok", "Energy per successful request"},
+                  {"j_per.request_any", "Energy per request of any end"},
+                  {"j_per.qualified_token", "Energy per SLO-qualified token"},
+                  {"tokens_per_j", "Output tokens per joule"},
+                  {"kwh_per_mtok", "kWh per million output tokens"},
+                  {"j_per.sample", "Energy per sample"},
+                  {"samples_per_j", "Samples per joule"},
+                  {"mj_per_stream", "Energy per stream query"},
+                  {"wall_to_gpu", "Wall energy over GPU energy"},
+                  {"requests_per_kwh", "Requests per kWh"}};
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
+        if (strcmp(titles[i].id, id) == 0)
+            return titles[i].title;
+    return id;
+}
+
+bool jm_fmt_estimate(const struct jm_result *x)
+{
+    return x->q.provenance == JM_P_ESTIMATED;
+}
+
+/* Is there a row over trials of the same thing? */
+static bool has_over_trials(const struct jm_report *r, const struct jm_result *x)
+{
+    for (size_t i = 0; i < r->n_results; i++) {
+        const struct jm_result *y = &r->results[i];
+        if (y->window < 0 && strcmp(y->metric, x->metric) == 0 && y->q.boundary == x->q.boundary &&
+            (isnan(y->quantile) ? isnan(x->quantile) : y->quantile == x->quantile))
+            return true;
+    }
+    return false;
+}
+
+bool jm_fmt_in_summary(const struct jm_report *r, const struct jm_result *x)
+{
+    if (x->window < 0)
+        return true;
+    return r->windows[x->window].role == JM_R_MEASURE && !has_over_trials(r, x);
+}
+
+const struct jm_result *jm_fmt_find(const struct jm_report *r, const char *metric, enum jm_boundary b,
+                                    double quantile)
+{
+    for (size_t i = 0; i < r->n_results; i++) {
+        const struct jm_result *x = &r->results[i];
+        if (strcmp(x->metric, metric) == 0 && x->q.boundary == b && !jm_fmt_estimate(x) &&
+            jm_fmt_in_summary(r, x) && (isnan(quantile) ? isnan(x->quantile) : x->quantile == quantile))
+            return x;
+    }
+    return NULL;
+}
+
+const struct jm_result *jm_fmt_headline(const struct jm_report *r)
+{
+    static const char *const order[] = {"j_per.output_token", "mj_per_stream", "j_per.sample",
+                                        "power.mean.mlperf", "energy"};
+    static const enum jm_boundary widest[] = {JM_B_WALL, JM_B_NODE, JM_B_DEVICE, JM_B_GPU};
+    const struct jm_result *spare = NULL;
+    for (size_t m = 0; m < sizeof order / sizeof order[0]; m++)
+        for (size_t b = 0; b < 4; b++) {
+            const struct jm_result *x = jm_fmt_find(r, order[m], widest[b], NAN);
+            if (x && x->q.have)
+                return x;
+            if (x && !spare)
+                spare = x;
+        }
+    return spare;
+}
+
+const char *jm_fmt_validity(enum jm_validity v)
+{
+    static const char *const names[] = {"valid", "valid with findings", "INVALID"};
+    return v < JM_V_COUNT ? names[v] : "?";
+}

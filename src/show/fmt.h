@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers and words for people, shared by the renderers. */
+#ifndef JM_SHOW_FMT_H
+#define JM_SHOW_FMT_H
+
+#include "base/str.h"
+#include "model/report.h"
+
+/* A value with four significant digits and, for J, W and s, an SI prefix: "3.120 MJ", "0.2717 J/token", "16.3
+ * ms". Missing: "–" (ascii: "-"). buf holds JM_FMT bytes. */
+#define JM_FMT 64
+const char *jm_fmt_value(char buf[JM_FMT], double v, const char *unit);
+/* The number alone, as above without unit and prefix. */
+const char *jm_fmt_number(char buf[JM_FMT], double v);
+/* Half-width of the interval in the same prefix as the value: "± 0.012 MJ", "" where there is none. */
+const char *jm_fmt_pm(char buf[JM_FMT], const struct jm_quantity *q);
+/* "12,345" */
+const char *jm_fmt_count(char buf[JM_FMT], int64_t n);
+/* "p99", "p99.9", "mean" for NAN. */
+const char *jm_fmt_quantile(char buf[JM_FMT], double q);
+/* Seconds as "60 s", "10 min", "1 h 2 min". */
+const char *jm_fmt_duration(char buf[JM_FMT], double s);
+/* Local stamp of a report: mono → RFC 3339. */
+const char *jm_fmt_time(const struct jm_report *r, int64_t mono, char buf[JM_FMT]);
+
+/* Title of a metric for people: "J per output token". */
+const char *jm_fmt_metric(const char *id);
+
+/* The energy result that heads a report: j_per.output_token at the widest boundary that is valid, else any
+ * energy ratio, else energy or mean power; NULL: none. */
+const struct jm_result *jm_fmt_headline(const struct jm_report *r);
+/* Results that are worth a row in a summary: no per-trial ones where there is one over trials. */
+bool jm_fmt_in_summary(const struct jm_report *r, const struct jm_result *x);
+/* The row of that metric, boundary and quantile which a summary shows. */
+const struct jm_result *jm_fmt_find(const struct jm_report *r, const char *metric, enum jm_boundary b,
+                                    double quantile);
+/* "valid", "valid with findings", "INVALID". */
+const char *jm_fmt_validity(enum jm_validity v);
+bool jm_fmt_estimate(const struct jm_result *x);
+
+#endif

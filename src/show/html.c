@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* show, as one self-contained HTML file: no request to anywhere, works without script, prints, dark and
+ * light. Every chart has its table, so that a screen reader misses nothing. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "show/assets.h"
+#include "show/fmt.h"
+#include "show/html_script.h"
+#include "show/html_style.h"
+#include "show/formats.h"
+#include "show/svg.h"
+
+#include "base/banned.h"
+
+static const char *pill(enum jm_validity v)
+{
+    return v == JM_V_VALID ? "valid" : v == JM_V_FINDINGS ? "findings" : "invalid";
+}
+
+static void esc(struct jm_str *s, const char *t)
+{
+    jm_svg_escape(s, t);
+}
+
+static void header(struct jm_str *s, const struct jm_report *r)
+{
+    jm_str_adds(s, "<header><h1>");
+    esc(s, r->label ? r->label : "joulemark run");
+    if (r->simulated)
+        jm_str_adds(s, " <span class='tag sim'>SIMULATED</span>");
+    jm_str_adds(s, "</h1><p>");
+    esc(s, r->kind);
+    jm_str_adds(s, " · ");
+    esc(s, r->source);
+    jm_str_adds(s, "</p><p>");
+    esc(s, r->created);
+    jm_str_adds(s, " · run <code>");
+    esc(s, r->id);
+    jm_str_adds(s, "</code></p></header>");
+    if (r->simulated)
+        jm_str_adds(s, "<p class='sim'><b>The devices or the endpoint of this run are simulated. Its numbers "
+                       "describe no hardware.</b></p>");
+}
+
+static void hero(struct jm_str *s, const struct jm_report *r)
+{
+    const struct jm_result *x = jm_fmt_headline(r);
+    char v[JM_FMT], pm[JM_FMT], a[JM_FMT], b[JM_FMT];
+    jm_str_addf(s,
+                "<section class='hero' aria-label='Headline'><span class='tag %s' style='margin:0'>%s for "
+                "profile %s</span>",
+                pill(r->validity), jm_fmt_validity(r->validity), jm_profile_name((int)r->profile));
+    if (x) {
+        jm_str_adds(s, "<p class='num' id='headline'");
+        if (x->q.have)
+            jm_str_addf(s,
+                        " data-value='"
+                        "%.17g"
+                        "'",
+                        x->q.value);
+        jm_str_addf(s, ">%s <span class='pm'>%s</span></p><p><b>%s</b> at the boundary <code>",
+                    x->q.have ? jm_fmt_value(v, x->q.value, x->q.unit) : "no value", jm_fmt_pm(pm, &x->q),
+                    jm_fmt_metric(x->metric));
+        esc(s, x->set ? x->set : "?");
+        jm_str_adds(s, "</code>");
+        if (x->denominator_name) {
+            jm_str_addf(s, " = %s of ", jm_fmt_number(a, x->numerator));
+            esc(s, x->numerator_name);
+            jm_str_addf(s, " / %s of ", jm_fmt_number(b, x->denominator));
+            esc(s, x->denominator_name);
+        }
+        jm_str_adds(s, "</p><p class='dim'>");
+        if (!x->q.have && x->q.reasons) {
+            jm_str_adds(s, "No value because: ");
+            esc(s, x->q.reasons);
+            jm_str_adds(s, ". ");
+        }
+        if (x->q.u.method) {
+            jm_str_addf(s, "%g %% interval; includes ", x->q.u.level * 100);
+            esc(s, x->q.u.includes);
+            jm_str_adds(s, ". ");
+        }
+        if (x->q.u.excludes && x->q.u.excludes[0]) {
+            jm_str_adds(s, "Not included: ");
+            esc(s, x->q.u.excludes);
+            jm_str_adds(s, ". ");
+        }
+        jm_str_adds(s, "Instrument: ");
+        esc(s, x->instrument ? x->instrument : "none");
+        jm_str_addf(s, ". Provenance: %s.</p>", jm_provenance_name((int)x->q.provenance));
+    }
+    jm_str_adds(s, "</section>");
+}
+
+static void results(struct jm_str *s, const struct jm_report *r)
+{
+    char v[JM_FMT], pm[JM_FMT];
+    jm_str_adds(s, "<section><h2>Energy at each boundary</h2><div class='scroll'><table "
+                   "id='results'><thead><tr><th scope='col'>metric</th>"
+                   "<th scope='col'>boundary</th><th scope='col' class='n'>value</th><th scope='col' "
+                   "class='n'>95 % interval</th>"
+                   "<th scope='col'>numerator / denominator</th><th scope='col'>instrument</th><th "
+                   "scope='col'>validity</th></tr></thead><tbody>");
+    for (size_t i = 0; i < r->n_results; i++) {
+        const struct jm_result *x = &r->results[i];
+        if (x->q.boundary == JM_B_NONE || !jm_fmt_in_summary(r, x))
+            continue;
+        jm_str_addf(s, "<tr data-metric='%s' data-boundary='%s'", x->metric,
+                    jm_boundary_name((int)x->q.boundary));
+        if (x->q.have)
+            jm_str_addf(s, " data-value='%.17g'", x->q.value);
+        jm_str_addf(s, "><td>%s</td><td>", x->metric);
+        esc(s, x->set ? x->set : jm_boundary_name((int)x->q.boundary));
+        if (jm_fmt_estimate(x))
+            jm_str_adds(s, " <b class='warning'>ESTIMATE</b>");
+        if (x->of && x->have_of < x->of)
+            jm_str_addf(s, " <b class='error'>%d of %d</b>", x->have_of, x->of);
+        jm_str_addf(s, "</td><td class='n'>%s</td><td class='n'>%s</td><td>",
+                    x->q.have ? jm_fmt_value(v, x->q.value, x->q.unit) : "–", jm_fmt_pm(pm, &x->q));
+        if (x->denominator_name) {
+            esc(s, x->numerator_name);
+            jm_str_adds(s, " / ");
+            esc(s, x->denominator_name);
+        }
+        jm_str_adds(s, "</td><td>");
+        esc(s, x->instrument);
+        jm_str_addf(s, "</td><td class='%s'>%s", pill(x->q.validity), jm_fmt_validity(x->q.validity));
+        if (x->q.reasons) {
+            jm_str_adds(s, "<br><span class='dim'>");
+            esc(s, x->q.reasons);
+            jm_str_adds(s, "</span>");
+        }
+        jm_str_adds(s, "</td></tr>");
+    }
+    jm_str_adds(s, "</tbody></table></div></section>");
+}
+
+static void energy_table(struct jm_str *s, const struct jm_report *r)
+{
+    char v[JM_FMT], lo[JM_FMT];
+    if (!r->n_energy)
+        return;
+    jm_str_adds(s, "<section><h2>Energy by domain</h2><figure>");
+    jm_svg_energy(r, s);
+    jm_str_adds(s, "<figcaption class='dim'>Domains that are counted in a boundary, first measured "
+                   "window.</figcaption></figure>"
+                   "<details open><summary>Every instrument, counted or not</summary><div "
+                   "class='scroll'><table><thead><tr>"
+                   "<th scope='col'>window</th><th scope='col'>domain</th><th scope='col'>channel</th><th "
+                   "scope='col' class='n'>energy</th>"
+                   "<th scope='col' class='n'>± 95 %</th><th scope='col'>method</th><th "
+                   "scope='col'>counted</th><th scope='col'>status</th>"
+                   "</tr></thead><tbody>");
+    for (size_t i = 0; i < r->n_energy; i++) {
+        const struct jm_energy_row *e = &r->energy[i];
+        const struct jm_channel *c = &r->channels[e->channel];
+        jm_str_adds(s, "<tr><td>");
+        esc(s, r->windows[e->window].name);
+        jm_str_adds(s, "</td><td>");
+        esc(s, e->domain >= 0 ? r->tree->d[e->domain].label : c->device);
+        jm_str_adds(s, "</td><td>");
+        esc(s, c->name);
+        jm_str_adds(s, "<br><span class='dim'>");
+        esc(s, c->source);
+        jm_str_addf(s, "</span></td><td class='n'>%s</td><td class='n'>%s</td><td>",
+                    jm_fmt_value(v, e->joules, "J"),
+                    isfinite(e->hi) ? jm_fmt_value(lo, (e->hi - e->lo) / 2, "J") : "–");
+        esc(s, e->method);
+        jm_str_addf(s, "</td><td>%s</td><td%s>%s", e->counted ? "yes" : "no",
+                    e->status == JM_S_OK ? "" : " class='error'", jm_status_name((int)e->status));
+        if (e->note) {
+            jm_str_adds(s, "<br><span class='dim'>");
+            esc(s, e->note);
+            jm_str_adds(s, "</span>");
+        }
+        jm_str_adds(s, "</td></tr>");
+    }
+    jm_str_adds(s, "</tbody></table></div></details></section>");
+}
+
+static void latency(struct jm_str *s, const struct jm_report *r)
+{
+    static const char *const ids[] = {
+        "ttft", "ttfo", "tpot.excl_first", "tpot.incl_prefill", "itl.chunk", "itl.token_mean",
+        "e2e",  "queue"};
+    static const double q[] = {0.5, 0.9, 0.95, 0.99, NAN};
+    char v[JM_FMT];
+    if (!jm_fmt_find(r, "ttft", JM_B_NONE, 0.5) && !jm_fmt_find(r, "e2e", JM_B_NONE, 0.5))
+        return;
+    jm_str_adds(s, "<section><h2>Latency</h2><div class='scroll'><table id='latency'><thead><tr><th "
+                   "scope='col'>definition</th>"
+                   "<th scope='col' class='n'>p50</th><th scope='col' class='n'>p90</th><th scope='col' "
+                   "class='n'>p95</th>"
+                   "<th scope='col' class='n'>p99</th><th scope='col' class='n'>mean</th><th scope='col' "
+                   "class='n'>n</th></tr></thead><tbody>");
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        const struct jm_result *any = jm_fmt_find(r, ids[i], JM_B_NONE, 0.5);
+        if (!any)
+            continue;
+        jm_str_addf(s, "<tr><td>%s</td>", ids[i]);
+        for (size_t k = 0; k < 5; k++) {
+            const struct jm_result *x = jm_fmt_find(r, ids[i], JM_B_NONE, q[k]);
+            if (x && x->q.have)
+                jm_str_addf(s, "<td class='n' data-value='%.17g'>%s</td>", x->q.value,
+                            jm_fmt_value(v, x->q.value, "s"));
+            else
+                jm_str_adds(s, "<td class='n'>–</td>");
+        }
+        jm_str_addf(s, "<td class='n'>%s</td></tr>", any->n >= 0 ? jm_fmt_count(v, any->n) : "–");
+    }
+    jm_str_adds(s, "</tbody></table></div><p class='dim'>Of the requests scheduled in the measured window, "
+                   "followed to their end; "
+                   "latency counts from the time the plan wanted the request sent.</p><div class='two'>");
+    for (size_t i = 0; i < r->n_hist; i++) {
+        jm_str_addf(s, "<figure><h3>%s</h3>", r->hist[i].metric);
+        jm_svg_histogram(r, &r->hist[i], s);
+        jm_str_adds(s, "</figure>");
+    }
+    jm_str_adds(s, "</div></section>");
+}
+
+static void requests(struct jm_str *s, const struct jm_report *r)
+{
+    char v[JM_FMT];
+    if (!r->has_requests)
+        return;
+    jm_str_adds(s, "<section><h2>Requests and tokens</h2><table><tbody>");
+#define ROW(name, text) jm_str_addf(s, "<tr><th scope='row'>%s</th><td>%s</td></tr>", name, text)
+    ROW("successful requests", jm_fmt_count(v, r->requests.ok));
+    ROW("failed requests (their energy is included)", jm_fmt_count(v, r->requests.failed));
+    ROW("aborted requests (their energy is included)", jm_fmt_count(v, r->requests.aborted));
+    for (int e = 0; e < JM_END_COUNT; e++)
+        if (e != JM_END_OK && r->requests.by_end[e])
+            jm_str_addf(s, "<tr><th scope='row'>&nbsp;&nbsp;%s</th><td>%s</td></tr>", jm_end_name(e),
+                        jm_fmt_count(v, r->requests.by_end[e]));
+    if (r->requests.qualified >= 0)
+        ROW("requests inside the SLO", jm_fmt_count(v, r->requests.qualified));
+    ROW("output tokens", jm_fmt_count(v, r->tokens.output));
+    ROW("input tokens", jm_fmt_count(v, r->tokens.input));
+    ROW("cached input tokens", jm_fmt_count(v, r->tokens.cached));
+    if (r->tokens.reasoning)
+        ROW("reasoning tokens", jm_fmt_count(v, r->tokens.reasoning));
+#undef ROW
+    static const char *const names[] = {"ISL", "OSL"};
+    const struct jm_dist *d[] = {&r->tokens.isl, &r->tokens.osl};
+    for (int i = 0; i < 2; i++)
+        if (d[i]->n)
+            jm_str_addf(
+                s,
+                "<tr><th scope='row'>%s</th><td>mean %.4g, p50 %.4g, p90 %.4g, p99 %.4g, max %.4g</td></tr>",
+                names[i], d[i]->mean, d[i]->p50, d[i]->p90, d[i]->p99, d[i]->max);
+    jm_str_adds(s, "</tbody></table></section>");
+}
+
+static void findings(struct jm_str *s, const struct jm_report *r)
+{
+    jm_str_adds(s, "<section><h2>Findings</h2>");
+    if (!r->n_findings)
+        jm_str_adds(s, "<p>None.</p>");
+    jm_str_adds(s, "<ul class='list'>");
+    for (int sev = JM_SEV_ERROR; sev >= JM_SEV_INFO; sev--)
+        for (size_t i = 0; i < r->n_findings; i++) {
+            const struct jm_finding *f = &r->findings[i];
+            if ((int)f->severity != sev)
+                continue;
+            jm_str_addf(s, "<li><b class='%s'>%s</b> <code>%s</code> ", jm_severity_name(sev),
+                        sev == JM_SEV_INFO ? "note" : jm_severity_name(sev), f->id);
+            esc(s, f->text);
+            if (f->evidence && f->evidence[0]) {
+                jm_str_adds(s, " <span class='dim'>[");
+                esc(s, f->evidence);
+                jm_str_adds(s, "]</span>");
+            }
+            jm_str_adds(s, "</li>");
+        }
+    jm_str_adds(s, "</ul></section>");
+}
+
+static void disclosure(struct jm_str *s, const struct jm_show_opts *o)
+{
+    if (!o->n_disclosure)
+        return;
+    jm_str_adds(s, "<section><h2>Disclosure</h2><p class='dim'>What has to stand beside the number so that "
+                   "somebody else can repeat it.</p>"
+                   "<table><tbody>");
+    for (size_t i = 0; i < o->n_disclosure; i++) {
+        jm_str_adds(s, "<tr><th scope='row'>");
+        esc(s, o->disclosure[i].key);
+        jm_str_addf(s, "</th><td%s>", o->disclosure[i].known ? "" : " class='dim'");
+        esc(s, o->disclosure[i].value);
+        jm_str_adds(s, "</td></tr>");
+    }
+    jm_str_adds(s, "</tbody></table></section>");
+}
+
+static void kv(struct jm_str *s, const char *k, const char *v)
+{
+    jm_str_adds(s, "<tr><th scope='row'>");
+    esc(s, k);
+    jm_str_adds(s, "</th><td>");
+    esc(s, v);
+    jm_str_adds(s, "</td></tr>");
+}
+
+static void environment(struct jm_str *s, const struct jm_report *r)
+{
+    char a[JM_FMT], t[JM_FMT], line[512];
+    jm_str_adds(s, "<section><h2>Windows</h2><table><tbody>");
+    for (size_t i = 0; i < r->n_windows; i++) {
+        const struct jm_window *w = &r->windows[i];
+        snprintf(line, sizeof line, "%s, %s from %s", jm_role_name((int)w->role),
+                 jm_fmt_duration(a, (double)(w->t1 - w->t0) / 1e9), jm_fmt_time(r, w->t0, t));
+        kv(s, w->name, line);
+    }
+    jm_str_adds(s, "</tbody></table><h2>Instruments</h2><table><tbody>");
+    for (size_t i = 0; i < r->n_meters; i++) {
+        const struct jm_meter_info *m = &r->meters[i];
+        snprintf(line, sizeof line, "%s, %d channels %s %s %s", m->state, m->channels,
+                 m->instance ? m->instance : "", m->reason ? m->reason : "",
+                 m->mend && m->mend[0] ? m->mend : "");
+        kv(s, m->name, line);
+    }
+    jm_str_addf(s, "</tbody></table><h2>Environment</h2><details><summary>%zu facts</summary><table><tbody>",
+                r->n_env);
+    for (size_t i = 0; i < r->n_env; i++)
+        kv(s, r->env[i].key, r->env[i].value);
+    jm_str_adds(s, "</tbody></table></details></section>");
+}
+
+static void manifest(struct jm_str *s, const struct jm_report *r)
+{
+    jm_str_adds(s, "<section><h2>Raw data</h2><p>Every number above is computed again from the run file by "
+                   "<code>joulemark show</code>.</p>"
+                   "<table><tbody>");
+    kv(s, "run file", r->file);
+    kv(s, "SHA-256", r->sha256 ? r->sha256 : "not sealed");
+    kv(s, "recorded by", r->joulemark ? r->joulemark : "?");
+    jm_str_adds(s, "</tbody></table>");
+    if (r->n_raw) {
+        jm_str_adds(s, "<div class='scroll'><table><caption>Raw replies and files</caption><thead><tr><th "
+                       "scope='col'>name</th>"
+                       "<th scope='col' class='n'>bytes</th><th scope='col'>SHA-256</th><th "
+                       "scope='col'>kept</th></tr></thead><tbody>");
+        for (size_t i = 0; i < r->n_raw; i++) {
+            char v[JM_FMT];
+            jm_str_adds(s, "<tr><td>");
+            esc(s, r->raw[i].name);
+            jm_str_addf(s, "</td><td class='n'>%s</td><td><code>", jm_fmt_count(v, r->raw[i].bytes));
+            esc(s, r->raw[i].sha256);
+            jm_str_addf(s, "</code></td><td>%s</td></tr>", r->raw[i].kept ? "yes" : "by name and hash");
+        }
+        jm_str_adds(s, "</tbody></table></div>");
+    }
+    jm_str_adds(s, "</section>");
+}
+
+int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct jm_str *s,
+                 struct jm_err *err)
+{
+    bool script = !o->no_script && jm_asset_uplot_js_len > 0;
+    jm_str_adds(s, "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><meta name='viewport' "
+                   "content='width=device-width,"
+                   "initial-scale=1'><meta name='color-scheme' content='light dark'><meta "
+                   "http-equiv='Content-Security-Policy' content=\"");
+    jm_html_csp(s, script);
+    jm_str_adds(s, "\"><title>");
+    esc(s, r->label ? r->label : "joulemark run");
+    jm_str_addf(s, "%s</title><link rel='icon' href='data:,'><style>%s</style>",
+                r->simulated ? " (SIMULATED)" : "", jm_html_style);
+    if (script)
+        jm_html_styles_of_chart(s);
+    jm_str_adds(s, "</head><body><main>");
+    header(s, r);
+    hero(s, r);
+    if (r->n_series) {
+        jm_str_adds(s, "<section><h2>Power over time</h2><div id='power-live'></div><figure>");
+        jm_svg_timeline(r, s);
+        jm_str_adds(s, "</figure></section>");
+    }
+    results(s, r);
+    energy_table(s, r);
+    latency(s, r);
+    requests(s, r);
+    findings(s, r);
+    disclosure(s, o);
+    environment(s, r);
+    manifest(s, r);
+    jm_str_adds(s, "<footer class='dim'><p>Made by joulemark " JM_VERSION ".");
+    if (script)
+        jm_str_adds(s, " The interactive chart is uPlot (MIT).");
+    jm_str_adds(s, "</p></footer></main>");
+    if (script)
+        jm_html_chart(r, s);
+    jm_str_adds(s, "</body></html>\n");
+    return jm_str_ok(s, "the HTML report", err);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "show/html_script.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "show/assets.h"
+#include "show/html_style.h"
+#include "show/svg.h"
+
+#include "base/banned.h"
+
+static int nibble(char c)
+{
+    return c <= '9' ? c - '0' : c - 'a' + 10;
+}
+
+/* 'sha256-<base64>' of a script, as CSP wants it. */
+static void hash(struct jm_str *s, struct jm_span text)
+{
+    static const char b64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char hex[JM_SHA256_HEX];
+    unsigned char d[33] = {0};
+    jm_sha256_hex(text, hex);
+    for (int i = 0; i < 32; i++)
+        d[i] = (unsigned char)(nibble(hex[2 * i]) << 4 | nibble(hex[2 * i + 1]));
+    jm_str_adds(s, " 'sha256-");
+    for (int i = 0; i < 33; i += 3) {
+        unsigned v = (unsigned)d[i] << 16 | (unsigned)d[i + 1] << 8 | d[i + 2];
+        jm_str_addc(s, b64[v >> 18 & 63]);
+        jm_str_addc(s, b64[v >> 12 & 63]);
+        jm_str_addc(s, b64[v >> 6 & 63]);
+        if (i < 30)
+            jm_str_addc(s, b64[v & 63]);
+    }
+    jm_str_adds(s, "='"); /* 32 bytes leave one padding sign */
+}
+
+void jm_html_csp(struct jm_str *s, bool script)
+{
+    jm_str_adds(
+        s,
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'");
+    if (!script)
+        return;
+    jm_str_adds(s, "; script-src");
+    hash(s, (struct jm_span){(const char *)jm_asset_uplot_js, jm_asset_uplot_js_len});
+    hash(s, jm_span_of(jm_html_script));
+}
+
+void jm_html_styles_of_chart(struct jm_str *s)
+{
+    jm_str_adds(s, "<style>");
+    jm_str_add(s, jm_asset_uplot_css, jm_asset_uplot_css_len);
+    jm_str_adds(s, "</style>");
+}
+
+/* "</" must not appear inside a script element. */
+static void add_json(struct jm_str *s, const struct jm_str *json)
+{
+    for (size_t i = 0; i < json->len; i++) {
+        if (json->buf[i] == '<')
+            jm_str_adds(s, "\\u003c");
+        else
+            jm_str_addc(s, json->buf[i]);
+    }
+}
+
+static void data(const struct jm_report *r, struct jm_str *s)
+{
+    struct jm_str json;
+    struct jm_jsonw w;
+    const struct jm_series *first = NULL;
+    int n = 0;
+    int64_t origin = 0;
+    jm_str_init(&json);
+    jm_jsonw_init(&w, &json, 0);
+    jm_jsonw_object(&w);
+    for (size_t i = 0; i < r->n_series && !first; i++)
+        if (strcmp(r->series[i].unit, "W") == 0)
+            first = &r->series[i];
+    if (first)
+        origin = first->t0;
+    for (size_t i = 0; i < r->n_windows; i++)
+        if (r->windows[i].role == JM_R_MEASURE) {
+            origin = r->windows[i].t0;
+            break;
+        }
+    jm_jsonw_key(&w, "labels");
+    jm_jsonw_array(&w);
+    for (size_t i = 0; i < r->n_series && n < JM_SVG_SERIES; i++)
+        if (strcmp(r->series[i].unit, "W") == 0) {
+            jm_jsonw_str(&w, r->series[i].label);
+            n++;
+        }
+    jm_jsonw_end(&w);
+    jm_jsonw_key(&w, "x");
+    jm_jsonw_array(&w);
+    for (size_t k = 0; first && k < first->n; k++)
+        jm_jsonw_num(&w, round(((double)(first->t0 - origin) +
+                                ((double)k + .5) * (double)(first->t1 - first->t0) / (double)first->n) /
+                               1e6) /
+                             1e3);
+    jm_jsonw_end(&w);
+    jm_jsonw_key(&w, "y");
+    jm_jsonw_array(&w);
+    n = 0;
+    for (size_t i = 0; i < r->n_series && n < JM_SVG_SERIES; i++) {
+        const struct jm_series *d = &r->series[i];
+        if (strcmp(d->unit, "W") != 0)
+            continue;
+        n++;
+        jm_jsonw_array(&w);
+        for (size_t k = 0; k < d->n; k++)
+            jm_jsonw_num(&w, round((d->min[k] + d->max[k]) * 5) / 10); /* middle of the column, to 0.1 W */
+        jm_jsonw_end(&w);
+    }
+    jm_jsonw_end(&w);
+    jm_jsonw_key(&w, "windows");
+    jm_jsonw_array(&w);
+    for (size_t i = 0; i < r->n_windows; i++) {
+        if (r->windows[i].role != JM_R_MEASURE)
+            continue;
+        jm_jsonw_array(&w);
+        jm_jsonw_num(&w, (double)(r->windows[i].t0 - origin) / 1e9);
+        jm_jsonw_num(&w, (double)(r->windows[i].t1 - origin) / 1e9);
+        jm_jsonw_end(&w);
+    }
+    jm_jsonw_end(&w);
+    jm_jsonw_end(&w);
+    add_json(s, &json);
+    s->failed |= json.failed;
+    jm_str_release(&json);
+}
+
+void jm_html_chart(const struct jm_report *r, struct jm_str *s)
+{
+    jm_str_adds(s, "<script type='application/json' id='power-data'>");
+    data(r, s);
+    jm_str_adds(s, "</script><!--\n");
+    for (size_t i = 0; i < jm_asset_uplot_license_len; i++) /* a comment must not hold "--" */
+        if (jm_asset_uplot_license[i] != '-')
+            jm_str_addc(s, (char)jm_asset_uplot_license[i]);
+    jm_str_adds(s, "\n--><script>");
+    jm_str_add(s, jm_asset_uplot_js, jm_asset_uplot_js_len);
+    jm_str_addf(s, "</script><script>%s</script>", jm_html_script);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "show/svg.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "show/fmt.h"
+
+#include "base/banned.h"
+
+#define W     1000.0
+#define LEFT  64.0
+#define RIGHT 16.0
+
+void jm_svg_escape(struct jm_str *s, const char *t)
+{
+    for (; t && *t; t++) {
+        unsigned char c = (unsigned char)*t;
+        if (c == '&')
+            jm_str_adds(s, "&amp;");
+        else if (c == '<')
+            jm_str_adds(s, "&lt;");
+        else if (c == '>')
+            jm_str_adds(s, "&gt;");
+        else if (c == '"')
+            jm_str_adds(s, "&quot;");
+        else if (c == '\'')
+            jm_str_adds(s, "&#39;");
+        else if (c >= 0x20 || c == '\n' || c == '\t')
+            jm_str_addc(s, (char)c);
+    }
+}
+
+double jm_svg_step(double range, int n)
+{
+    if (!(range > 0) || !isfinite(range))
+        return 1;
+    double raw = range / n, p = pow(10, floor(log10(raw))), m = raw / p;
+    return p * (m < 1.5 ? 1 : m < 3.5 ? 2 : m < 7.5 ? 5 : 10);
+}
+
+struct plot {
+    double x0, x1, y0, y1; /* data */
+    double px, py, pw, ph; /* box */
+};
+
+static double px(const struct plot *p, double x)
+{
+    return p->px + (x - p->x0) / (p->x1 - p->x0) * p->pw;
+}
+
+static double py(const struct plot *p, double y)
+{
+    return p->py + p->ph - (y - p->y0) / (p->y1 - p->y0) * p->ph;
+}
+
+static void y_axis(struct jm_str *s, const struct plot *p, const char *unit)
+{
+    double step = jm_svg_step(p->y1 - p->y0, 4);
+    char v[JM_FMT];
+    for (double y = ceil(p->y0 / step) * step; y <= p->y1 + step * 1e-9; y += step)
+        jm_str_addf(s,
+                    "<line class='grid' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/><text class='tick' x='%.1f' "
+                    "y='%.1f' "
+                    "text-anchor='end'>%s</text>",
+                    p->px, p->px + p->pw, py(p, y), py(p, y), p->px - 8, py(p, y) + 4,
+                    jm_fmt_value(v, y, strcmp(unit, "W") == 0 && y > 0 ? unit : ""));
+}
+
+static void x_axis(struct jm_str *s, const struct plot *p)
+{
+    double range = p->x1 - p->x0, step = jm_svg_step(range, 8);
+    for (double x = ceil(p->x0 / step) * step; x <= p->x1 + step * 1e-9; x += step)
+        jm_str_addf(s,
+                    "<line class='axis' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/><text class='tick' x='%.1f' "
+                    "y='%.1f' "
+                    "text-anchor='middle'>%g</text>",
+                    px(p, x), px(p, x), p->py + p->ph, p->py + p->ph + 5, px(p, x), p->py + p->ph + 20,
+                    fabs(x) < step / 2 ? 0 : x);
+    jm_str_addf(s, "<line class='axis' x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f'/>", p->px, p->px + p->pw,
+                p->py + p->ph, p->py + p->ph);
+}
+
+/* One series: a band from minimum to maximum of each column; a gap breaks it. */
+static void series(struct jm_str *s, const struct plot *p, const struct jm_series *d, int64_t origin,
+                   int class)
+{
+    double dx = (double)(d->t1 - d->t0) / 1e9 / (double)d->n, x = (double)(d->t0 - origin) / 1e9 + dx / 2;
+    /* columns that a slow gauge left empty between two of its readings are no gap */
+    size_t reach = d->n / 60 + 1, last = (size_t)-1;
+    bool open = false;
+    jm_str_addf(s, "<path class='line s%d%s' d='", class % 8, class >= 8 ? " dash" : "");
+    for (size_t i = 0; i < d->n; i++) {
+        if (isnan(d->max[i]))
+            continue;
+        if (last != (size_t)-1 && i - last > reach)
+            open = false;
+        jm_str_addf(s, "%s%.1f %.1f", open ? "L" : "M", px(p, x + dx * (double)i), py(p, d->min[i]));
+        if (d->max[i] - d->min[i] > (p->y1 - p->y0) / 400)
+            jm_str_addf(s, "L%.1f %.1f", px(p, x + dx * (double)i), py(p, d->max[i]));
+        open = true;
+        last = i;
+    }
+    jm_str_adds(s, "'/>");
+}
+
+static double top_of(const struct jm_report *r, const char *unit, int *count)
+{
+    double max = 0;
+    *count = 0;
+    for (size_t i = 0; i < r->n_series; i++) {
+        if (strcmp(r->series[i].unit, unit) != 0)
+            continue;
+        ++*count;
+        for (size_t k = 0; k < r->series[i].n; k++)
+            if (r->series[i].max[k] > max)
+                max = r->series[i].max[k];
+    }
+    return max;
+}
+
+static void shade(struct jm_str *s, const struct jm_report *r, const struct plot *p, int64_t origin)
+{
+    for (size_t i = 0; i < r->n_windows; i++) {
+        const struct jm_window *w = &r->windows[i];
+        double a = fmax((double)(w->t0 - origin) / 1e9, p->x0),
+               b = fmin((double)(w->t1 - origin) / 1e9, p->x1);
+        if (b <= a || (w->role != JM_R_MEASURE && w->role != JM_R_IDLE))
+            continue;
+        jm_str_addf(s, "<rect class='win %s' x='%.1f' y='%.1f' width='%.1f' height='%.1f'><title>window ",
+                    jm_role_name((int)w->role), px(p, a), p->py, px(p, b) - px(p, a), p->ph);
+        jm_svg_escape(s, w->name);
+        jm_str_adds(s, "</title></rect>");
+    }
+}
+
+void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
+{
+    int n_power, n_tokens, drawn = 0;
+    double power = top_of(r, "W", &n_power), tokens = top_of(r, "tokens/s", &n_tokens);
+    int64_t t0 = INT64_MAX, t1 = INT64_MIN, origin;
+    for (size_t i = 0; i < r->n_series; i++) {
+        t0 = r->series[i].t0 < t0 ? r->series[i].t0 : t0;
+        t1 = r->series[i].t1 > t1 ? r->series[i].t1 : t1;
+    }
+    if (t1 <= t0)
+        return;
+    origin = t0;
+    for (size_t i = 0; i < r->n_windows; i++)
+        if (r->windows[i].role == JM_R_MEASURE) {
+            origin = r->windows[i].t0;
+            break;
+        }
+    double h = n_tokens ? 420 : 300;
+    struct plot p = {(double)(t0 - origin) / 1e9,
+                     (double)(t1 - origin) / 1e9,
+                     0,
+                     power > 0 ? power * 1.08 : 1,
+                     LEFT,
+                     16,
+                     W - LEFT - RIGHT,
+                     220};
+    jm_str_addf(
+        s,
+        "<svg viewBox='0 0 %g %g' role='img' aria-label='Power over time%s; the measured window is shaded'>",
+        W, h, n_tokens ? ", output tokens per second under it" : "");
+    shade(s, r, &p, origin);
+    y_axis(s, &p, "W");
+    for (size_t i = 0; i < r->n_series && drawn < JM_SVG_SERIES; i++)
+        if (strcmp(r->series[i].unit, "W") == 0)
+            series(s, &p, &r->series[i], origin, drawn++);
+    x_axis(s, &p);
+    if (n_tokens) {
+        struct plot q = p;
+        q.py = 284;
+        q.ph = 92;
+        q.y1 = tokens > 0 ? tokens * 1.1 : 1;
+        shade(s, r, &q, origin);
+        y_axis(s, &q, "");
+        for (size_t i = 0; i < r->n_series; i++) {
+            const struct jm_series *d = &r->series[i];
+            double dx = (double)(d->t1 - d->t0) / 1e9 / (double)d->n;
+            if (strcmp(d->unit, "tokens/s") != 0)
+                continue;
+            jm_str_adds(s, "<path class='area' d='");
+            jm_str_addf(s, "M%.1f %.1f", px(&q, (double)(d->t0 - origin) / 1e9), py(&q, 0));
+            for (size_t k = 0; k < d->n; k++) {
+                double a = (double)(d->t0 - origin) / 1e9 + dx * (double)k,
+                       y = isnan(d->max[k]) ? 0 : d->max[k];
+                jm_str_addf(s, "L%.1f %.1fL%.1f %.1f", px(&q, a), py(&q, y), px(&q, a + dx), py(&q, y));
+            }
+            jm_str_addf(s, "L%.1f %.1fZ'/>", px(&q, (double)(d->t1 - origin) / 1e9), py(&q, 0));
+        }
+        x_axis(s, &q);
+        jm_str_addf(s, "<text class='cap' x='%g' y='276'>output tokens/s</text>", LEFT);
+    }
+    jm_str_addf(s,
+                "<text class='cap' x='%g' y='12'>power</text><text class='cap' x='%g' y='%g' "
+                "text-anchor='end'>seconds from the start of "
+                "the first window</text></svg>",
+                LEFT, W - RIGHT, h - 8);
+    jm_str_adds(s, "<ul class='legend'>");
+    drawn = 0;
+    for (size_t i = 0; i < r->n_series && drawn < JM_SVG_SERIES; i++)
+        if (strcmp(r->series[i].unit, "W") == 0) {
+            jm_str_addf(s, "<li><span class='key s%d%s'></span>", drawn % 8, drawn >= 8 ? " dash" : "");
+            jm_svg_escape(s, r->series[i].label);
+            jm_str_adds(s, "</li>");
+            drawn++;
+        }
+    if (n_power > drawn)
+        jm_str_addf(s, "<li>and %d more</li>", n_power - drawn);
+    jm_str_adds(s, "</ul>");
+}
+
+void jm_svg_energy(const struct jm_report *r, struct jm_str *s)
+{
+    const struct jm_energy_row *row[24];
+    size_t n = 0;
+    double max = 0;
+    int window = -1;
+    for (size_t i = 0; i < r->n_windows && window < 0; i++)
+        if (r->windows[i].role == JM_R_MEASURE)
+            window = (int)i;
+    for (size_t i = 0; i < r->n_energy && n < 24; i++)
+        if (r->energy[i].window == window && r->energy[i].counted && isfinite(r->energy[i].joules)) {
+            row[n++] = &r->energy[i];
+            max = fmax(max, r->energy[i].joules);
+        }
+    if (!n || !(max > 0))
+        return;
+    double h = 8 + 26 * (double)n;
+    jm_str_addf(
+        s,
+        "<svg viewBox='0 0 %g %g' role='img' aria-label='Energy by domain; the table below has the numbers'>",
+        W, h);
+    for (size_t i = 0; i < n; i++) {
+        char v[JM_FMT];
+        double y = 4 + 26 * (double)i, w = row[i]->joules / max * (W - 400);
+        jm_str_addf(s, "<text class='lab' x='230' y='%.1f' text-anchor='end'>", y + 15);
+        jm_svg_escape(s, row[i]->domain >= 0 ? r->tree->d[row[i]->domain].label
+                                             : r->channels[row[i]->channel].device);
+        jm_str_addf(s,
+                    "</text><rect class='bar s%zu' x='240' y='%.1f' width='%.1f' height='18' rx='2'/><text "
+                    "class='val' x='%.1f' "
+                    "y='%.1f'>%s</text>",
+                    i % 8, y, w > 1 ? w : 1, 248 + w, y + 14, jm_fmt_value(v, row[i]->joules, "J"));
+    }
+    jm_str_adds(s, "</svg>");
+}
+
+void jm_svg_histogram(const struct jm_report *r, const struct jm_histogram *h, struct jm_str *s)
+{
+    uint64_t max = 0;
+    char v[JM_FMT];
+    if (!h->n || !(h->edge[0] > 0))
+        return;
+    for (size_t i = 0; i < h->n; i++)
+        max = h->count[i] > max ? h->count[i] : max;
+    double lo = log10(h->edge[0]), hi = log10(h->edge[h->n]);
+    if (!(hi > lo))
+        hi = lo + 1e-3;
+    struct plot p = {lo, hi, 0, max ? (double)max : 1, 12, 22, 476, 120};
+    jm_str_addf(s, "<svg viewBox='0 0 500 176' role='img' aria-label='Distribution of %s'>", h->metric);
+    for (size_t i = 0; i < h->n; i++)
+        if (h->count[i]) {
+            double a = px(&p, log10(h->edge[i])), b = px(&p, log10(h->edge[i + 1])),
+                   y = py(&p, (double)h->count[i]);
+            jm_str_addf(s, "<rect class='bar s0' x='%.1f' y='%.1f' width='%.1f' height='%.1f'/>", a, y,
+                        b - a > 1 ? b - a - .5 : 1, p.py + p.ph - y);
+        }
+    jm_str_addf(s, "<line class='axis' x1='%g' x2='%g' y1='%g' y2='%g'/>", p.px, p.px + p.pw, p.py + p.ph,
+                p.py + p.ph);
+    static const double ticks[] = {1, 2, 5};
+    double prev = -1e9;
+    for (int e = (int)floor(lo); e <= (int)ceil(hi); e++)
+        for (int k = 0; k < 3; k++) {
+            double t = log10(ticks[k]) + e;
+            if (t < lo || t > hi || px(&p, t) - prev < 56)
+                continue;
+            prev = px(&p, t);
+            jm_str_addf(s, "<text class='tick' x='%.1f' y='%.1f' text-anchor='middle'>%s</text>", prev,
+                        p.py + p.ph + 16, jm_fmt_value(v, pow(10, t), "s"));
+        }
+    static const struct {
+        double q;
+        const char *name;
+    } marks[] = {{0.5, "p50"}, {0.99, "p99"}};
+    for (size_t i = 0; i < 2; i++) {
+        const struct jm_result *x = jm_fmt_find(r, h->metric, JM_B_NONE, marks[i].q);
+        if (!x || !x->q.have || !(x->q.value > 0))
+            continue;
+        double at = px(&p, fmin(fmax(log10(x->q.value), lo), hi));
+        jm_str_addf(s,
+                    "<line class='mark' x1='%.1f' x2='%.1f' y1='%g' y2='%g'/><text class='tick' x='%.1f' "
+                    "y='14' text-anchor='%s'>%s %s</text>",
+                    at, at, p.py - 4, p.py + p.ph, at,
+                    i          ? "end"
+                    : at > 250 ? "end"
+                               : "start",
+                    marks[i].name, jm_fmt_value(v, x->q.value, "s"));
+    }
+    jm_str_adds(s, "</svg>");
+}
