@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "show/html_style.h"
 
+#include "base/banned.h"
+
 /* Series colours: Okabe and Ito, "Color Universal Design" (2008), lightened for the dark scheme. */
 const char jm_html_style[] =
     ":root{color-scheme:light "
