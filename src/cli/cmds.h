@@ -10,6 +10,8 @@
     X(import)                                                                                                \
     X(mark)                                                                                                  \
     X(recover)                                                                                               \
+    X(report)                                                                                                \
+    X(show)                                                                                                  \
     X(sim)                                                                                                   \
     X(version)
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of the command line that need no command: processes below an endpoint, the child, the progress line,
+ * names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "cli/child.h"
+#include "cli/cli.h"
+#include "cli/path.h"
+#include "cli/procs.h"
+#include "cli/term.h"
+
+static void put_proc(const char *root, int pid, const char *stat)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%d/stat", root, pid);
+    assert_int_equal(jm_file_mkparents(path, NULL), 0);
+    assert_int_equal(jm_file_write(path, jm_span_of(stat), NULL), 0);
+}
+
+static void processes_below(void **state)
+{
+    (void)state;
+    char root[] = "procs.XXXXXX", cmd[64];
+    int64_t pid[8];
+    assert_non_null(mkdtemp(root));
+    put_proc(root, 10, "10 (vllm) S 1 10 10 0\n");
+    put_proc(root, 11, "11 (a name) with (paren)) R 10 0\n");
+    put_proc(root, 12, "12 (x) S 11 0\n");
+    put_proc(root, 13, "13 (x) S 1 0\n");
+    put_proc(root, 14, "garbage");
+    put_proc(root, 15, "15 (x) S 12 0\n");
+    size_t n = jm_procs_below(root, 10, pid, 8);
+    assert_int_equal(n, 4);
+    int64_t want[] = {10, 11, 12, 15}, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += pid[i];
+    assert_true(pid[0] == want[0] && sum == 48);
+    assert_int_equal(jm_procs_below(root, 10, pid, 2), 2); /* bounded */
+    assert_int_equal(jm_procs_below(root, 99, pid, 8), 1); /* itself, though unknown */
+    assert_int_equal(jm_procs_below("nowhere", 10, pid, 8), 1);
+    snprintf(cmd, sizeof cmd, "rm -rf '%s'", root);
+    assert_int_equal(system(cmd), 0);
+}
+
+static int run_child(const char *script, int sig)
+{
+    struct jm_child c;
+    struct jm_err err = {0};
+    const char *argv[] = {"sh", "-c", script, NULL};
+    assert_int_equal(jm_child_start(&c, (char **)(uintptr_t)argv, "JM_TEST_VALUE", "seven", &err), 0);
+    if (sig) {
+        jm_child_wait(&c, 200 * JM_NS_PER_MS, &err);
+        kill(getpid(), sig); /* blocked here, to be forwarded */
+    }
+    while (!c.done)
+        assert_int_equal(jm_child_wait(&c, 100 * JM_NS_PER_MS, &err), 0);
+    return c.status;
+}
+
+static void child_status(void **state)
+{
+    (void)state;
+    struct jm_err err = {0};
+    assert_int_equal(jm_child_prepare(&err), 0);
+    assert_int_equal(run_child("exit 0", 0), 0);
+    assert_int_equal(run_child("exit 77", 0), 77);
+    assert_int_equal(run_child("kill -9 $$", 0), 137);
+    assert_int_equal(run_child("[ \"$JM_TEST_VALUE\" = seven ] && [ -n \"$PATH\" ]", 0), 0);
+    assert_int_equal(run_child("trap 'exit 5' USR1; while :; do sleep 0.02; done", SIGUSR1), 5);
+    assert_int_equal(run_child("while :; do sleep 0.02; done", SIGTERM), 143);
+    assert_int_equal(jm_child_pending(), 0);
+    struct jm_child c;
+    char none[] = "no-such-command-here", dir[] = "/";
+    char *argv[] = {none, NULL};
+    assert_int_equal(jm_child_start(&c, argv, "A", NULL, &err), JM_EABSENT);
+    assert_int_equal(c.status, 127);
+    argv[0] = dir;
+    assert_true(jm_child_start(&c, argv, "A", NULL, &err) < 0);
+    assert_int_equal(c.status, 126);
+}
+
+/* What a call of jm_term writes to standard error. */
+static size_t captured(void (*fn)(struct jm_term *), struct jm_term *t, char *out, size_t size)
+{
+    int fds[2], saved = dup(2);
+    assert_int_equal(pipe(fds), 0);
+    fflush(stderr);
+    dup2(fds[1], 2);
+    close(fds[1]);
+    fn(t);
+    fflush(stderr);
+    dup2(saved, 2);
+    close(saved);
+    ssize_t n = read(fds[0], out, size - 1);
+    close(fds[0]);
+    n = n < 0 ? 0 : n;
+    out[n] = '\0';
+    return (size_t)n;
+}
+
+static void three_times(struct jm_term *t)
+{
+    for (int i = 0; i < 3; i++)
+        jm_term_progress(t, 0.5, "phase %d", i);
+    jm_term_say(t, "said");
+    jm_term_progress_end(t);
+}
+
+static void progress_lines(void **state)
+{
+    (void)state;
+    char out[4096];
+    struct jm_term t;
+    jm_term_init(&t);
+    t.width = 40;
+    t.progress = true;
+    t.err_tty = false;
+    captured(three_times, &t, out, sizeof out);
+    assert_string_equal(out, "phase 0\nsaid\n"); /* the next one only 10 s later */
+    t.err_tty = true;
+    captured(three_times, &t, out, sizeof out);
+    assert_string_equal(out, "\r\033[K[##########..........] phase 0\r\033[Ksaid\n"); /* the line gives way */
+    t.progress = false;
+    captured(three_times, &t, out, sizeof out);
+    assert_string_equal(out, "said\n");
+    jm_term_release(&t);
+}
+
+static void names_beside(void **state)
+{
+    (void)state;
+    struct jm_str s;
+    jm_str_init(&s);
+    assert_int_equal(jm_path_beside("out/a.jmr", ".html", &s, NULL), 0);
+    assert_string_equal(s.buf, "out/a.html");
+    jm_str_reset(&s);
+    assert_int_equal(jm_path_beside("run", ".json", &s, NULL), 0);
+    assert_string_equal(s.buf, "run.json");
+    jm_str_release(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(processes_below), cmocka_unit_test(child_status),
+                                       cmocka_unit_test(progress_lines), cmocka_unit_test(names_beside)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
