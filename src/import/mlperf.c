@@ -423,6 +423,21 @@ static int fill(struct work *k, struct jm_str *spl, struct jm_str *detail, struc
     return rc ? rc : system_description(k, jm_str_span(system));
 }
 
+/* When the session ran, for the head of the run: the import itself asks no clock, so it gives the same file
+ * again. */
+static int64_t measured_at(const char *run_1)
+{
+    char path[8192];
+    struct jm_str text;
+    snprintf(path, sizeof path, "%s/mlperf_log_detail.txt", run_1);
+    jm_str_init(&text);
+    int64_t t = jm_file_read(path, MAX_LOG, &text, NULL)
+                    ? -1
+                    : old_stamp(jm_str_span(&text), "POWER_BEGIN", "power_begin");
+    jm_str_release(&text);
+    return t < 0 ? 0 : t;
+}
+
 static int import(const char *path, const char *out_path, const struct jm_import_opts *o, struct jm_err *err)
 {
     struct work *k = calloc(1, sizeof *k);
@@ -441,6 +456,7 @@ static int import(const char *path, const char *out_path, const struct jm_import
     }
     struct jm_run_create c = {
         .label = o->label, .kind = "imported", .source = path, .overwrite = o->overwrite, .seed = 1};
+    c.created_real = measured_at(k->s.run_1);
     rc = jm_run_create(out_path, &c, &k->w, err);
     if (!rc) {
         jm_str_init(&spl);

@@ -78,6 +78,11 @@ const char *jm_fmt_pm(char buf[JM_FMT], const struct jm_quantity *q)
     if (!q->have || !q->u.method || !isfinite(q->u.lo) || !isfinite(q->u.hi))
         return buf;
     double f = prefix(q->value, q->unit, &p), half = (q->u.hi - q->u.lo) / 2 / f;
+    /* smaller than the last digit shown: as a share */
+    if (q->value != 0 && half * f < 5e-4 * fabs(q->value)) {
+        snprintf(buf, JM_FMT, "± %.2g %%", 100 * half * f / fabs(q->value));
+        return buf;
+    }
     if (half >= 10 || half == 0)
         snprintf(num, sizeof num, "%.0f", half);
     else

@@ -12,7 +12,8 @@
 const char *jm_fmt_value(char buf[JM_FMT], double v, const char *unit);
 /* The number alone, as above without unit and prefix. */
 const char *jm_fmt_number(char buf[JM_FMT], double v);
-/* Half-width of the interval in the same prefix as the value: "± 0.012 MJ", "" where there is none. */
+/* Half-width of the interval in the same prefix as the value: "± 0.012", or as a share where that would
+ * vanish in the digits shown: "± 0.0037 %"; "" where there is none. */
 const char *jm_fmt_pm(char buf[JM_FMT], const struct jm_quantity *q);
 /* "12,345" */
 const char *jm_fmt_count(char buf[JM_FMT], int64_t n);

@@ -88,15 +88,15 @@ static void cell(struct out *o, const char *s, int width, bool right)
 /* Words of s wrapped behind an indent; the first line continues at column at. */
 static void wrap(struct out *o, const char *s, int indent, int at)
 {
-    while (*s) {
+    for (bool first = true; *s; first = false) {
         size_t n = strcspn(s, " ");
         int c = columns(s, n);
-        if (at > indent && at + 1 + c > o->width) {
+        if (!first && at + 1 + c > o->width) {
             jm_str_addc(o->s, '\n');
             for (int i = 0; i < indent; i++)
                 jm_str_addc(o->s, ' ');
             at = indent;
-        } else if (at > indent) {
+        } else if (!first) {
             jm_str_addc(o->s, ' ');
             at++;
         }
