@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everything that the simulated engine can do wrong on purpose, seen on the wire."""
 import json
+import os
 import subprocess
 import time
 import unittest
@@ -36,6 +37,15 @@ class Faults(unittest.TestCase):
             text = f.read()
         self.assertGreater(len(names), 40)
         self.assertEqual([n for n in names if f'"{n}' not in text and f"+{n}" not in text], [])
+
+    def test_the_documentation_has_every_option_and_fault(self):
+        with open(os.path.join(os.environ.get("JM_SOURCE", ".."), "docs", "sim-engine.md"), encoding="utf-8") as f:
+            text = f.read()
+        for flag, width in (("--list-faults", 21), ("--help", 29)):
+            out = subprocess.run([SIM, "engine", flag], capture_output=True, text=True, check=True).stdout
+            for line in out.splitlines():
+                if line.startswith("  "):
+                    self.assertIn(f"| `{line[2:2 + width].strip()}` | {line[2 + width:].strip()} |\n", text)
 
     def test_status(self):
         for code in (400, 401, 403, 404, 408, 429, 500, 502, 503):
