@@ -449,7 +449,7 @@ int simgpu_conf_say_gpu(struct simgpu_conf *c, const char *arg, const char *wher
     return 0;
 }
 
-static int file_line(struct simgpu_conf *c, char *line, const char *where, char *why, size_t n)
+int simgpu_conf_line(struct simgpu_conf *c, char *line, const char *where, char *why, size_t n)
 {
     const char *rest = line;
     size_t len;
@@ -497,7 +497,7 @@ int simgpu_conf_file(struct simgpu_conf *c, const char *path, char *why, size_t 
             break;
         }
         line[strcspn(line, "#\r\n")] = 0;
-        e = file_line(c, line, where, why, n);
+        e = simgpu_conf_line(c, line, where, why, n);
     }
     if (!e && ferror(f)) {
         snprintf(why, n, "cannot read the configuration file %s.", path);

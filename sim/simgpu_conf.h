@@ -79,6 +79,9 @@ int simgpu_conf_say_gpu(struct simgpu_conf *c, const char *text, const char *whe
 /* Lines "key value", "gpu N key value", "fault ..."; '#' starts a comment. */
 int simgpu_conf_file(struct simgpu_conf *c, const char *path, char *why, size_t n);
 
+/* One such line without its comment; cut up in place. */
+int simgpu_conf_line(struct simgpu_conf *c, char *line, const char *where, char *why, size_t n);
+
 /* Applies everything that was said; afterwards the configuration is complete. */
 int simgpu_conf_apply(struct simgpu_conf *c, char *why, size_t n);
 

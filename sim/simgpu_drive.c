@@ -85,9 +85,10 @@ static int process_slot(const struct simgpu_gpu *g, uint32_t pid)
 
 static void process_put(struct simgpu_gpu *g, int slot, struct simgpu_proc p)
 {
-    atomic_fetch_add_explicit(&g->proc_seq, 1, memory_order_acq_rel);
-    g->proc[slot] = p;
-    atomic_fetch_add_explicit(&g->proc_seq, 1, memory_order_acq_rel);
+    atomic_fetch_add_explicit(&g->proc_seq, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    simgpu_copy_shared(&g->proc[slot], &p, sizeof p);
+    atomic_fetch_add_explicit(&g->proc_seq, 1, memory_order_release);
 }
 
 int simgpu_drive_process(struct simgpu *s, int gpu, uint32_t pid, uint64_t memory, int sm_pct, int mem_pct)

@@ -12,6 +12,7 @@
 #define SIMGPU_STATE_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SIMGPU_MAGIC      "JMSIMGPU"
@@ -234,6 +235,16 @@ struct simgpu_header {
     int32_t pad;
     struct simgpu_fault fault[SIMGPU_MAX_FAULTS];
 };
+
+/* Copies what another process may be writing, by words; a sequence count around it tells whether the copy is
+ * whole. */
+static inline void simgpu_copy_shared(void *to, const void *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / sizeof(uint32_t); i++) {
+        uint32_t v = __atomic_load_n((const uint32_t *)from + i, __ATOMIC_RELAXED);
+        __atomic_store_n((uint32_t *)to + i, v, __ATOMIC_RELAXED);
+    }
+}
 
 static inline simgpu_fj simgpu_fj_get(struct simgpu_energy e)
 {

@@ -226,6 +226,12 @@ static int make_file(struct maker *m, const char *args)
     unsigned no = 0;
     while (!e && fgets(line, sizeof line, f)) {
         no++;
+        if (!strchr(line, '\n') && !feof(f)) { /* no text, or something without an end such as /dev/zero */
+            snprintf(m->why, m->n, "%s:%u: the line is longer than %zu characters.", args, no,
+                     sizeof line - 2);
+            e = -EINVAL;
+            break;
+        }
         line[strcspn(line, "#\r\n")] = 0;
         const char *text = line;
         size_t n;

@@ -4,24 +4,28 @@
 
 #include <string.h>
 
-/* A consistent copy of the list, whatever the driver of the load is doing to it. */
+/* The processes of one kind that this handle shows. */
 static unsigned copy(const struct sim_call *c, uint32_t kind, struct simgpu_proc out[SIMGPU_MAX_PROCS])
 {
-    const struct simgpu_gpu *g = c->g;
     unsigned n = 0;
+    sim_processes(c, out);
+    for (int i = 0; i < SIMGPU_MAX_PROCS; i++)
+        if (out[i].pid && out[i].kind == kind && (c->mig < 0 || out[i].gi == c->g->mig[c->mig].gi))
+            out[n++] = out[i];
+    return n;
+}
+
+/* A consistent copy of the list, whatever the driver of the load is doing to it. */
+void sim_processes(const struct sim_call *c, struct simgpu_proc out[SIMGPU_MAX_PROCS])
+{
+    const struct simgpu_gpu *g = c->g;
     for (int tries = 0; tries < 10000; tries++) {
         uint32_t seq = atomic_load_explicit(&g->proc_seq, memory_order_acquire);
-        n = 0;
-        for (int i = 0; i < SIMGPU_MAX_PROCS; i++) {
-            struct simgpu_proc p = g->proc[i];
-            if (p.pid && p.kind == kind && (c->mig < 0 || p.gi == g->mig[c->mig].gi))
-                out[n++] = p;
-        }
+        simgpu_copy_shared(out, g->proc, sizeof g->proc);
         atomic_thread_fence(memory_order_acquire);
         if (!(seq & 1) && atomic_load_explicit(&g->proc_seq, memory_order_relaxed) == seq)
-            break;
+            return;
     }
-    return n;
 }
 
 enum { V1 = 16, V3 = 24, WIDE = 32 };

@@ -49,6 +49,8 @@ nvmlReturn_t sim_counter(const struct sim_call *c, unsigned long long *mj);
 nvmlReturn_t sim_gauge(const struct sim_call *c, enum simgpu_gauge_id id, enum simgpu_scope scope,
                        unsigned *mw);
 
+void sim_processes(const struct sim_call *c, struct simgpu_proc out[SIMGPU_MAX_PROCS]);
+
 /* Where they do not follow a driver, these follow the power. */
 unsigned sim_temperature(const struct sim_call *c);
 void sim_utilization(const struct sim_call *c, int64_t t_ns, unsigned *gpu, unsigned *mem);

@@ -356,11 +356,11 @@ static nvmlReturn_t memory(const struct sim_call *c, unsigned long long *total, 
     *total = m ? m->memory : c->g->memory;
     *reserved = *total / 128;
     *used = 0;
-    for (int i = 0; i < SIMGPU_MAX_PROCS; i++) {
-        const struct simgpu_proc *p = &c->g->proc[i];
-        if (p->pid && p->memory != UINT64_MAX && (!m || p->gi == m->gi))
-            *used += p->memory;
-    }
+    struct simgpu_proc p[SIMGPU_MAX_PROCS];
+    sim_processes(c, p);
+    for (int i = 0; i < SIMGPU_MAX_PROCS; i++)
+        if (p[i].pid && p[i].memory != UINT64_MAX && (!m || p[i].gi == m->gi))
+            *used += p[i].memory;
     if (*used > *total - *reserved)
         *used = *total - *reserved;
     return NVML_SUCCESS;

@@ -5,6 +5,7 @@
 #include "simgpu_power.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -361,6 +362,56 @@ static void driven(void **state)
     sim_stop(&m);
 }
 
+struct churn {
+    struct sim *m;
+    _Atomic int stop;
+};
+
+static void *churn(void *arg)
+{
+    struct churn *x = arg;
+    for (uint32_t i = 1; !atomic_load(&x->stop); i++) {
+        uint32_t pid = 1 + i % 3;
+        simgpu_drive_process(x->m->s, 0, pid, (uint64_t)pid << 32 | pid, (int)pid, (int)pid);
+        simgpu_drive_power(x->m->s, 0, x->m->t0 + (int64_t)i * 1000, 100 + pid);
+        if (i % 5 == 0)
+            simgpu_drive_process_remove(x->m->s, 0, pid);
+    }
+    return NULL;
+}
+
+/* Reading beside a driver: no half-written process, a counter that never goes back. */
+static void read_while_driven(void **state)
+{
+    (void)state;
+    struct sim m;
+    sim_start(&m, "gpus", "1", "waveform", "drive", "refresh", "1us", "latency", "0s", "ring", "1024", NULL);
+    sim_load(&m, NEW);
+    struct churn x = {.m = &m};
+    pthread_t t;
+    assert_int_equal(pthread_create(&t, NULL, churn, &x), 0);
+    int (*list)(nvmlDevice_t, unsigned *, nvmlProcessInfo_t *) = (int (*)(
+        nvmlDevice_t, unsigned *, nvmlProcessInfo_t *))sim_fn(&m, "nvmlDeviceGetComputeRunningProcesses_v3");
+    unsigned long long last = 0, mj;
+    for (int i = 0; i < 20000; i++) {
+        nvmlProcessInfo_t p[8];
+        unsigned n = 8;
+        assert_int_equal(list(m.dev[0], &n, p), 0);
+        for (unsigned k = 0; k < n; k++)
+            assert_true(p[k].usedGpuMemory == ((uint64_t)p[k].pid << 32 | p[k].pid));
+        uint64_t head = atomic_load(&m.s->g[0].ring_head);
+        simgpu_advance_to(m.s, m.t0 + (int64_t)(head > 2 ? head - 2 : 0) * 1000);
+        if (sim_energy(&m, 0, &mj) == 0) { /* UNKNOWN when the ring ran past it */
+            assert_true(mj >= last);
+            last = mj;
+        }
+    }
+    atomic_store(&x.stop, 1);
+    pthread_join(t, NULL);
+    assert_true(last > 0);
+    sim_stop(&m);
+}
+
 /* The library of an old driver: what it lacks does not resolve, what it has works. */
 static void old_driver(void **state)
 {
@@ -459,6 +510,7 @@ int main(void)
         cmocka_unit_test(power_samples),
         cmocka_unit_test(calls_take_time),
         cmocka_unit_test(driven),
+        cmocka_unit_test(read_while_driven),
         cmocka_unit_test(old_driver),
         cmocka_unit_test(start_and_end),
     };

@@ -159,6 +159,8 @@ static void waveform_file(void **state)
     assert_non_null(strstr(why, ":2: "));
     unlink(path);
     assert_int_equal(simgpu_wave_make(&w, spec, 1, 0, why, sizeof why), -ENOENT);
+    assert_int_equal(simgpu_wave_make(&w, "file:/dev/zero", 1, 0, why, sizeof why), -EINVAL);
+    assert_int_equal(simgpu_wave_make(&w, "file:/dev/null", 1, 0, why, sizeof why), -EINVAL);
 }
 
 static void bad_waveforms(void **state)
