@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each command again with the n-th allocation, write, read, open or dlopen failing.
+
+Whatever fails, a command ends with one of its statuses, not with a signal; it says something when it fails; and when it
+says that it succeeded, standard output and files are what they are without a failure. Small counts are tried for every
+n, large ones at places spread over all.
+"""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import tap
+
+JOULEMARK = os.environ["JOULEMARK"]
+BUILD = os.environ["JM_BUILD"]
+PLACES = int(os.environ.get("JM_TORTURE_PLACES", "60"))
+
+
+def preload():
+    found = glob.glob(os.path.join(BUILD, "**", "libfail.so"), recursive=True) or glob.glob(os.path.join(BUILD, "libfail.so"))
+    return found[0] if found else None
+
+
+class Torture(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="torture.")
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def once(self, args, fail):
+        count = os.path.join(self.dir, "count")
+        for path in glob.glob(os.path.join(self.dir, "out*")):
+            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+        env = dict(os.environ, LD_PRELOAD=preload(), JM_FAIL=fail, JM_FAIL_COUNT=count)
+        r = subprocess.run([JOULEMARK, *args], capture_output=True, env=env, stdin=subprocess.DEVNULL, timeout=60)
+        try:
+            with open(count, encoding="ascii") as f:
+                n = int(f.read())
+            os.remove(count)
+        except FileNotFoundError:
+            n = None
+        return r, n
+
+    def outputs(self):
+        found = {}
+        for path in sorted(glob.glob(os.path.join(self.dir, "out*"))):
+            with open(path, "rb") as f:
+                found[os.path.basename(path)] = f.read()
+        return found
+
+    def torture(self, *args, kinds=("alloc", "write", "read", "open", "dlopen", "fsync"), same_files=True, ok=(0,)):
+        for kind in kinds:
+            good, total = self.once(args, kind + ":0")
+            files = self.outputs()
+            self.assertIn(good.returncode, ok, good.stderr)
+            step = max(1, total // PLACES)
+            for n in range(1, total + 1, step):
+                for more in ("", "+"):
+                    r, _ = self.once(args, f"{kind}:{n}{more}")
+                    where = f"{' '.join(args)}: {kind} {n}{more} of {total}: status {r.returncode}, {r.stderr[-300:]!r}"
+                    self.assertIn(r.returncode, (*ok, 4), where)
+                    if r.returncode == 4:
+                        self.assertTrue(r.stderr.startswith(b"joulemark"), where)
+                    else:
+                        self.assertEqual(r.stdout, good.stdout, where)
+                        if same_files:
+                            self.assertEqual(self.outputs(), files, where)
+
+    def test_help(self):
+        self.torture("help", "mark")
+
+    def test_man_page(self):
+        self.torture("help", "--man")
+
+    def test_version(self):
+        self.torture("version", "--json")
+
+    def test_configuration(self):
+        path = os.path.join(self.dir, "plan.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("json: true\ncolor: never\nverbose: false\n")
+        self.torture("version", "--config", path)
+
+    def run_file(self):
+        folder = os.path.join(BUILD, "corpus", "mlperf")
+        sessions = sorted(glob.glob(os.path.join(folder, "*", "performance")), key=lambda p: sum(
+            os.path.getsize(os.path.join(d, f)) for d, _, fs in os.walk(p) for f in fs))
+        if not sessions:
+            self.skipTest("the public data are not unpacked (make corpus)")
+        path = os.path.join(self.dir, "run.jmr")
+        session = os.path.dirname(sessions[0])
+        subprocess.run([JOULEMARK, "import", session, "-o", path], check=True, stdout=subprocess.DEVNULL)
+        return session, path
+
+    def test_show(self):
+        _, path = self.run_file()
+        for extra in ([], ["--json"], ["--format", "csv"], ["--format", "markdown"]):
+            self.torture("show", path, *extra, ok=(0, 3))
+
+    def test_report(self):
+        _, path = self.run_file()
+        self.torture("report", path, "-o", os.path.join(self.dir, "out.html"), ok=(0, 3))
+
+    def test_import(self):
+        session, _ = self.run_file()
+        self.torture("import", session, "-o", os.path.join(self.dir, "out.jmr"), same_files=False)
+
+    def test_recover(self):
+        _, path = self.run_file()
+        self.torture("recover", path)
+
+
+if not preload():
+    print("needs a build without sanitizers")
+    sys.exit(77)
+tap.main()
