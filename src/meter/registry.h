@@ -7,6 +7,18 @@
 
 extern const struct jm_meter_ops jm_meter_nvml;
 extern const struct jm_meter_ops jm_meter_rapl;
+extern const struct jm_meter_ops jm_meter_perf;
+extern const struct jm_meter_ops jm_meter_amdgpu;
+extern const struct jm_meter_ops jm_meter_intel_gpu;
+extern const struct jm_meter_ops jm_meter_grace;
+extern const struct jm_meter_ops jm_meter_jetson;
+extern const struct jm_meter_ops jm_meter_acpi;
+extern const struct jm_meter_ops jm_meter_hwmon;
+extern const struct jm_meter_ops jm_meter_estimate;
+extern const struct jm_meter_ops jm_meter_replay;
 extern const struct jm_meter_ops jm_meter_null;
+
+/* A template to copy: compiled and tested, and not in the table. */
+extern const struct jm_meter_ops jm_meter_skeleton;
 
 #endif
