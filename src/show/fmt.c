@@ -108,6 +108,32 @@ const char *jm_fmt_count(char buf[JM_FMT], int64_t n)
     return buf;
 }
 
+const char *jm_fmt_part(char buf[JM_FMT], const char *name, double v)
+{
+    char num[JM_FMT];
+    const char *unit = strncmp(name, "energy", 6) == 0                  ? "J"
+                       : strcmp(name, "power.mean.mlperf") == 0         ? "W"
+                       : strcmp(name, "seconds") == 0                   ? "s"
+                       : strcmp(name, "power.mean.mlperf x seconds") == 0 ? "J"
+                                                                        : "";
+    if (*unit)
+        jm_fmt_value(num, v, unit);
+    else if (v >= 1000 && v < 9e15)
+        jm_fmt_count(num, llround(v));
+    else
+        jm_fmt_number(num, v);
+    snprintf(buf, JM_FMT, "%.24s %.38s", num, name);
+    return buf;
+}
+
+const char *jm_fmt_tick(char buf[JM_FMT], double v, const char *unit)
+{
+    const char *p;
+    double f = prefix(v, unit, &p);
+    snprintf(buf, JM_FMT, "%.4g%s%s%.16s", v / f, *unit ? " " : "", p, unit);
+    return buf;
+}
+
 const char *jm_fmt_quantile(char buf[JM_FMT], double q)
 {
     if (isnan(q))

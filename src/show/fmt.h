@@ -15,6 +15,10 @@ const char *jm_fmt_number(char buf[JM_FMT], double v);
 /* Half-width of the interval in the same prefix as the value: "± 0.012", or as a share where that would
  * vanish in the digits shown: "± 0.0037 %"; "" where there is none. */
 const char *jm_fmt_pm(char buf[JM_FMT], const struct jm_quantity *q);
+/* Numerator or denominator with its name: "3.120 MJ energy", "12,000,000 output tokens". */
+const char *jm_fmt_part(char buf[JM_FMT], const char *name, double v);
+/* A tick label: as jm_fmt_value, without trailing zeros. */
+const char *jm_fmt_tick(char buf[JM_FMT], double v, const char *unit);
 /* "12,345" */
 const char *jm_fmt_count(char buf[JM_FMT], int64_t n);
 /* "p99", "p99.9", "mean" for NAN. */

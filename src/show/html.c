@@ -68,10 +68,8 @@ static void hero(struct jm_str *s, const struct jm_report *r)
         esc(s, x->set ? x->set : "?");
         jm_str_adds(s, "</code>");
         if (x->denominator_name) {
-            jm_str_addf(s, " = %s of ", jm_fmt_number(a, x->numerator));
-            esc(s, x->numerator_name);
-            jm_str_addf(s, " / %s of ", jm_fmt_number(b, x->denominator));
-            esc(s, x->denominator_name);
+            jm_str_addf(s, " = %s / ", jm_fmt_part(a, x->numerator_name, x->numerator));
+            jm_str_adds(s, jm_fmt_part(b, x->denominator_name, x->denominator));
         }
         jm_str_adds(s, "</p><p class='dim'>");
         if (!x->q.have && x->q.reasons) {
@@ -377,9 +375,12 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
     header(s, r);
     hero(s, r);
     if (r->n_series) {
-        jm_str_adds(s, "<section><h2>Power over time</h2><div id='power-live'></div><figure>");
+        jm_str_adds(s, "<section><h2>Power over time</h2><figure>");
         jm_svg_timeline(r, s);
-        jm_str_adds(s, "</figure></section>");
+        jm_str_adds(s, "</figure>");
+        if (script)
+            jm_str_adds(s, "<details class='live' id='power-zoom'><summary>Zoom into the power</summary><div id='power-live'></div></details>");
+        jm_str_adds(s, "</section>");
     }
     results(s, r);
     energy_table(s, r);

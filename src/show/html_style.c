@@ -34,7 +34,7 @@ const char jm_html_style[] =
     ".hero p{margin:8px 0 0}table{border-collapse:collapse;width:100%;font-size:14px}"
     "th,td{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid "
     "var(--line);vertical-align:top;overflow-wrap:anywhere}"
-    "th{font-weight:600;color:var(--dim);font-size:13px}td.n,th.n{text-align:right;white-space:nowrap}"
+    "th{font-weight:600;color:var(--dim);font-size:13px;white-space:nowrap}tbody th{white-space:normal}td:first-child{white-space:nowrap}td.n,th.n{text-align:right;white-space:nowrap}"
     ".scroll{overflow-x:auto}caption{text-align:left;font-weight:600;padding:8px 0 4px}"
     "svg{width:100%;height:auto;display:block;background:var(--card);border:1px solid "
     "var(--line);border-radius:10px}"
@@ -75,7 +75,7 @@ const char jm_html_script[] =
     "w=document.createElement('div');w.className='u-wrap live';"
     "box.appendChild(w);var "
     "ax={stroke:css('--dim'),grid:{stroke:css('--grid'),width:1},ticks:{stroke:css('--grid')}};"
-    "u=new uPlot({width:Math.max(300,box.clientWidth-14),height:300,scales:{x:{time:false}},"
+    "u=new uPlot({width:Math.max(300,box.clientWidth-14),height:300,scales:{x:{time:false},y:{range:function(_,a,b){return[0,b*1.05||1]}}},"
     "series:[{label:'s'}].concat(d.labels.map(function(l,i){return{label:l,stroke:css('--c'+i%8),width:1.4,"
     "spanGaps:true,"
     "dash:i<8?undefined:[5,3],value:function(_,v){return v==null?'':v.toFixed(1)+' W'}}})),"
@@ -85,5 +85,7 @@ const char jm_html_script[] =
     "hooks:{drawClear:[function(p){d.windows.forEach(function(x){var "
     "a=p.valToPos(x[0],'x',true),b=p.valToPos(x[1],'x',true);"
     "p.ctx.fillStyle=css('--win');p.ctx.fillRect(a,p.bbox.top,b-a,p.bbox.height)})}]}},[d.x].concat(d.y),w)}"
-    "draw();matchMedia('(prefers-color-scheme: dark)').addEventListener('change',draw);"
-    "var t;addEventListener('resize',function(){clearTimeout(t);t=setTimeout(draw,150)})})();";
+    "var z=document.getElementById('power-zoom'),t;function again(){if(z.open)draw()}"
+    "z.addEventListener('toggle',again);"
+    "matchMedia('(prefers-color-scheme: dark)').addEventListener('change',again);"
+    "addEventListener('resize',function(){clearTimeout(t);t=setTimeout(again,150)})})();";

@@ -65,7 +65,7 @@ static void y_axis(struct jm_str *s, const struct plot *p, const char *unit)
                     "y='%.1f' "
                     "text-anchor='end'>%s</text>",
                     p->px, p->px + p->pw, py(p, y), py(p, y), p->px - 8, py(p, y) + 4,
-                    jm_fmt_value(v, y, strcmp(unit, "W") == 0 && y > 0 ? unit : ""));
+                    jm_fmt_tick(v, y, y > 0 ? unit : ""));
 }
 
 static void x_axis(struct jm_str *s, const struct plot *p)
@@ -158,7 +158,7 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
                      0,
                      power > 0 ? power * 1.08 : 1,
                      LEFT,
-                     16,
+                     24,
                      W - LEFT - RIGHT,
                      220};
     jm_str_addf(
@@ -196,7 +196,7 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
         jm_str_addf(s, "<text class='cap' x='%g' y='276'>output tokens/s</text>", LEFT);
     }
     jm_str_addf(s,
-                "<text class='cap' x='%g' y='12'>power</text><text class='cap' x='%g' y='%g' "
+                "<text class='cap' x='%g' y='14'>power</text><text class='cap' x='%g' y='%g' "
                 "text-anchor='end'>seconds from the start of "
                 "the first window</text></svg>",
                 LEFT, W - RIGHT, h - 8);
@@ -281,7 +281,7 @@ void jm_svg_histogram(const struct jm_report *r, const struct jm_histogram *h, s
                 continue;
             prev = px(&p, t);
             jm_str_addf(s, "<text class='tick' x='%.1f' y='%.1f' text-anchor='middle'>%s</text>", prev,
-                        p.py + p.ph + 16, jm_fmt_value(v, pow(10, t), "s"));
+                        p.py + p.ph + 16, jm_fmt_tick(v, pow(10, t), "s"));
         }
     static const struct {
         double q;

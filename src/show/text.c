@@ -180,8 +180,8 @@ static void headline(struct out *o)
     wrap(o, line + 2, 2, (jm_str_adds(o->s, "  "), 2));
     if (x->denominator_name) {
         char a[JM_FMT], b[JM_FMT];
-        snprintf(line, sizeof line, "= %s of %s / %s of %s", jm_fmt_number(a, x->numerator),
-                 x->numerator_name, jm_fmt_number(b, x->denominator), x->denominator_name);
+        snprintf(line, sizeof line, "= %s / %s", jm_fmt_part(a, x->numerator_name, x->numerator),
+                 jm_fmt_part(b, x->denominator_name, x->denominator));
         style(o, DIM);
         wrap(o, line, 4, (jm_str_adds(o->s, "  "), 2));
         style(o, PLAIN);
