@@ -20,7 +20,8 @@ struct jm_compute_opts {
     struct jm_slo slo;
     double level;  /* of intervals; 0: 0.95 */
     double pue;    /* NAN: none, then there is no facility result */
-    double idle_w; /* NAN: none; loaded idle power for net figures where the run has no idle window */
+    double idle_w; /* NAN: none; loaded idle power of the whole system (wall, node), W, for net figures
+                           * where the run has no idle window */
     int columns;   /* of series for pictures; 0: 800 */
 };
 

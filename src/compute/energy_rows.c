@@ -41,8 +41,19 @@ static int one(struct jm_calc *c, const struct jm_calc_window *w, const struct j
     int rc = jm_run_readings(c->run, ch->id, w->w->t0 - margin, w->w->t1 + margin, buf, c->err);
     if (rc)
         return rc;
-    if (!buf->n)
+    if (!buf->n) {
+        /* a device that fell silent before the window is missing from it, not absent from the count */
+        struct jm_energy_row *none = jm_report_energy(c->r);
+        if (!none)
+            return jm_err_set(c->err, JM_ENOMEM, "out of memory for the energy table");
+        none->window = w->index;
+        none->channel = ch->id;
+        none->domain = ch->domain;
+        none->status = JM_S_GAP;
+        none->method = "none";
+        none->note = "no readings in this window";
         return 0;
+    }
     memset(&e, 0, sizeof e);
     e.joules = e.u = e.lower_bound = NAN;
     rc = ch->kind == JM_CH_COUNTER ? jm_energy_counter(ch, buf->v, buf->n, w->w->t0, w->w->t1, &e)

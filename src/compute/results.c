@@ -188,7 +188,8 @@ static double idle_power(struct jm_calc *c, enum jm_boundary b, const char *clas
             cut.usable && cut.have == cut.of)
             return cut.joules / c->win[k].seconds;
     }
-    return strcmp(class, "loaded") == 0 ? c->o->idle_w : NAN;
+    /* a stated idle power is that of the whole system */
+    return strcmp(class, "loaded") == 0 && (b == JM_B_WALL || b == JM_B_NODE) ? c->o->idle_w : NAN;
 }
 
 static int net_of_idle(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *cut)
