@@ -33,6 +33,8 @@ struct jm_record_cfg {
         clock; /* ops == NULL: the system's. A virtual clock runs everything in the caller's thread. */
     bool inline_threads;     /* true: no threads; the caller drives with jm_recorder_run_until */
     const char *mark_socket; /* path of the datagram socket for marks; NULL: none */
+    bool no_selftest;        /* bursts without the self-test before them; the run says so */
+    const struct jm_meter_ops *const *registry; /* NULL: jm_meter_registry */
     const struct jm_log *log;
 };
 
@@ -70,6 +72,7 @@ struct jm_record_live { /* for progress lines */
     double watts; /* sum of the power of the widest cut read, NAN: none */
     size_t meters_ok, meters;
     uint64_t readings, late;
+    int failed; /* JM_E* of the first failed write (JM_EFULL: the disk is full): nothing more is written */
 };
 void jm_recorder_live(struct jm_recorder *r, struct jm_record_live *out);
 
