@@ -235,8 +235,13 @@ static void generate(struct sim_engine *e, struct sim_conn *c, json_t *body, boo
     r->faults = faults;
     r->conn = c;
     r->t_arrival = sim_now();
+    if (!sim_engine_submit(e, r)) {
+        sim_api_error(e, c, 503, "InternalServerError", "There is no memory for this request.");
+        sim_prompt_release(&p);
+        free(r);
+        return;
+    }
     c->request = r;
-    sim_engine_submit(e, r);
     if (stream)
         sim_stream_begin(r);
 }

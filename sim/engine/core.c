@@ -2,13 +2,17 @@
 /* The loop: steps in real time, between them what the sockets bring. */
 #include "engine.h"
 
+#include "simgpu_open.h"
+
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +40,30 @@ static void on_gone(void *self, struct sim_conn *c)
     struct sim_request *r = c->request;
     r->conn = NULL;
     sim_engine_finish(self, r, SIM_FIN_ABORT);
+}
+
+/* Processes that do nothing but own the GPUs, as the workers of a real engine are children of what listens.
+ */
+static int start_workers(struct sim_engine *e, int pid[64])
+{
+    pid_t parent = getpid();
+    for (int i = 0; i < e->model.gpus; i++) {
+        pid_t p = fork();
+        if (p < 0)
+            return -1;
+        if (p == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            prctl(PR_SET_NAME, "sim-worker");
+            if (getppid() != parent)
+                _exit(0);
+            close_range(0, ~0U, 0);
+            for (;;)
+                pause();
+        }
+        e->worker[i] = p;
+        pid[i] = (int)p;
+    }
+    return e->model.gpus;
 }
 
 int sim_engine_open(struct sim_engine *e, const struct sim_options *opt, char *why, size_t whylen)
@@ -80,7 +108,32 @@ int sim_engine_open(struct sim_engine *e, const struct sim_options *opt, char *w
     e->http.on_gone = on_gone;
     if (sim_http_open(&e->http, opt->host, opt->port, why, whylen) < 0)
         return -1;
-    return sim_power_open(&e->power, &e->model, opt->state, opt->gpu, opt->gpus, e->t_start, why, whylen);
+    if (opt->steps) {
+        e->steps = fopen(opt->steps, "we");
+        if (!e->steps) {
+            snprintf(why, whylen, "The steps cannot be written to %s: %s.", opt->steps, strerror(errno));
+            return -1;
+        }
+        fputs("t0_ns\tt1_ns\tprefill_tokens\tdecode_seqs\tdecode_tokens\tcontext\tclock_"
+              "mhz\tcapped\twatts\tidle_j\t"
+              "fixed_j\tprefill_j\tdecode_j\tcontext_j\trunning\twaiting\n",
+              e->steps);
+    }
+    int pid[64];
+    int pids = opt->workers ? start_workers(e, pid) : 0;
+    if (pids < 0) {
+        snprintf(why, whylen, "The worker processes cannot be started: %s.", strerror(errno));
+        return -1;
+    }
+    if (sim_power_open(&e->power, &e->model, opt->state, opt->gpu, opt->gpus, pids ? pid : NULL, e->t_start,
+                       why, whylen) < 0)
+        return -1;
+    if (e->power.gpu && e->power.gpu->h->clock != SIMGPU_CLOCK_REAL) {
+        snprintf(why, whylen, "The GPUs of %s live in virtual time, but the engine serves in real time.",
+                 opt->state);
+        return -1;
+    }
+    return 0;
 }
 
 void sim_engine_close(struct sim_engine *e)
@@ -94,13 +147,32 @@ void sim_engine_close(struct sim_engine *e)
     sim_http_close(&e->http);
     if (e->power.board)
         sim_power_close(&e->power, sim_now());
+    for (int i = 0; i < e->model.gpus; i++)
+        if (e->worker[i] > 0) {
+            kill(e->worker[i], SIGKILL);
+            waitpid(e->worker[i], NULL, 0);
+            e->worker[i] = 0;
+        }
+    if (e->steps)
+        fclose(e->steps);
+    e->steps = NULL;
     sim_sched_release(&e->sched);
+    free(e->due);
+    e->due = NULL;
     free(e->record);
     e->record = NULL;
 }
 
-void sim_engine_submit(struct sim_engine *e, struct sim_request *r)
+bool sim_engine_submit(struct sim_engine *e, struct sim_request *r)
 {
+    if (e->n_live == e->cap_due) { /* room for all that can be due at once, so that a step needs none */
+        uint32_t cap = e->cap_due ? e->cap_due * 2 : 64;
+        struct sim_due *p = realloc(e->due, cap * sizeof *p);
+        if (!p)
+            return false;
+        e->due = p;
+        e->cap_due = cap;
+    }
     r->e = e;
     r->seq.owner = r;
     r->next = e->live;
@@ -109,6 +181,7 @@ void sim_engine_submit(struct sim_engine *e, struct sim_request *r)
     e->live = r;
     e->n_live++;
     sim_sched_add(&e->sched, &r->seq);
+    return true;
 }
 
 static double seconds(int64_t from, int64_t to)
@@ -140,12 +213,14 @@ void sim_engine_finish(struct sim_engine *e, struct sim_request *r, enum sim_fin
     if (r->next)
         r->next->prev = r->prev;
     e->n_live--;
+    if (r->due)
+        e->due[r->due - 1].r = NULL;
     free(r->prefix);
     free(r->prompt_ids);
     free(r);
 }
 
-/* The step is over: got() for each sequence that has new tokens. */
+/* The step is over: what each sequence got is noted here, and said once the next step is under way. */
 static void got(void *self, struct sim_seq *q, uint32_t n)
 {
     struct sim_engine *e = self;
@@ -156,15 +231,36 @@ static void got(void *self, struct sim_seq *q, uint32_t n)
         r->t_first = now;
         e->prompt_tokens += q->prompt;
         e->cached_tokens += q->cached;
+        sim_hist_add(&e->hist[SIM_H_COMPUTED], q->prompt - q->cached, 1);
         sim_hist_add(&e->hist[SIM_H_TTFT], seconds(r->t_arrival, now), 1);
     } else
         sim_hist_add(&e->hist[SIM_H_ITL], seconds(r->t_last, now) / n, n);
     r->t_last = now;
-    sim_stream_tokens(e, r, n);
+    e->due[e->n_due++].r = r;
+    r->due = e->n_due;
 }
 
-static void start_step(struct sim_engine *e, int64_t now)
+static void say_all(struct sim_engine *e)
 {
+    for (uint32_t i = 0; i < e->n_due; i++) {
+        struct sim_request *r = e->due[i].r;
+        if (!r)
+            continue;
+        r->due = 0;
+        sim_stream_tokens(e, r);
+    }
+    e->n_due = 0;
+}
+
+static void arm(int fd, int64_t at)
+{
+    struct itimerspec its = {.it_value = {.tv_sec = at / 1000000000, .tv_nsec = at % 1000000000}};
+    timerfd_settime(fd, TFD_TIMER_ABSTIME, &its, NULL);
+}
+
+static void start_step(struct sim_engine *e, int step_fd)
+{
+    int64_t now = sim_now();
     struct sim_limits lim;
     sim_power_limits(&e->power, &lim);
     if (!sim_sched_plan(&e->sched, &lim)) {
@@ -172,11 +268,17 @@ static void start_step(struct sim_engine *e, int64_t now)
         return;
     }
     struct sim_cost *c = &e->sched.cost;
-    e->step_t0 = now - e->step_t1 <= LATE_NS ? e->step_t1 : now;
+    bool late = now - e->step_t1 > LATE_NS;
+    if (late && e->follows) {
+        e->late_steps++;
+        e->late_ns += now - e->step_t1;
+    }
+    e->step_t0 = late ? now : e->step_t1;
     e->joule_idle += seconds(e->step_t1, e->step_t0) * e->model.gpus * sim_model_loaded_idle_w(&e->model);
     int64_t ns = llround(c->seconds * 1e9 / e->opt.speed);
     e->step_t1 = e->step_t0 + (ns > 0 ? ns : 1);
     sim_power_step(&e->power, e->step_t0, e->step_t1, c);
+    arm(step_fd, e->step_t1);
     /* what the boards draw meanwhile, which with --speed is a part of what the model says */
     double f = seconds(e->step_t0, e->step_t1) / c->seconds;
     struct sim_energy *j = &c->joule;
@@ -190,6 +292,13 @@ static void start_step(struct sim_engine *e, int64_t now)
     e->joule.prefill += j->prefill;
     e->joule.decode += j->decode;
     e->joule.context += j->context;
+    const struct sim_load *l = &e->sched.load;
+    if (e->steps)
+        fprintf(e->steps,
+                "%lld\t%lld\t%u\t%u\t%u\t%llu\t%.0f\t%d\t%.6f\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\t%u\t%u\n",
+                (long long)e->step_t0, (long long)e->step_t1, l->prefill_tokens, l->decode_seqs,
+                l->decode_tokens, (unsigned long long)l->context, c->clock_mhz, c->capped, c->watts, j->idle,
+                j->fixed, j->prefill, j->decode, j->context, e->sched.running.n, e->sched.waiting.n);
     sim_hist_add(&e->hist[SIM_H_ITERATION], (double)e->sched.load.prefill_tokens + e->sched.load.decode_seqs,
                  1);
     struct sim_seq *before;
@@ -202,12 +311,6 @@ static void start_step(struct sim_engine *e, int64_t now)
         if (e->opt.role_early)
             sim_stream_role(r); /* may be the end of r */
     }
-}
-
-static void arm(int fd, int64_t at)
-{
-    struct itimerspec its = {.it_value = {.tv_sec = at / 1000000000, .tv_nsec = at % 1000000000}};
-    timerfd_settime(fd, TFD_TIMER_ABSTIME, &its, NULL);
 }
 
 int sim_engine_serve(struct sim_engine *e, const volatile int *stop, int stop_fd)
@@ -234,6 +337,10 @@ int sim_engine_serve(struct sim_engine *e, const volatile int *stop, int stop_fd
             ssize_t k = read(step_fd, &x, sizeof x);
             (void)k;
             sim_sched_finish(&e->sched, got, e);
+            e->follows = sim_sched_busy(&e->sched);
+            if (e->follows)
+                start_step(e, step_fd);
+            say_all(e);
         }
         for (int i = 0; i < n; i++) {
             if (got_ev[i].data.ptr == &stop_fd)
@@ -246,11 +353,10 @@ int sim_engine_serve(struct sim_engine *e, const volatile int *stop, int stop_fd
             last_tick = now;
         }
         sim_http_sweep(&e->http);
-        if (!e->sched.in_step && sim_sched_busy(&e->sched)) {
-            start_step(e, sim_now());
-            if (e->sched.in_step)
-                arm(step_fd, e->step_t1);
-        } else if (!e->sched.in_step)
+        e->follows = false;
+        if (!e->sched.in_step && sim_sched_busy(&e->sched))
+            start_step(e, step_fd);
+        else if (!e->sched.in_step)
             sim_power_idle(&e->power);
     }
     close(step_fd);

@@ -24,6 +24,7 @@ struct sim_options {
     const char *api_key; /* NULL: none */
     const char *state;   /* of sim gpu; NULL: no boards */
     const char *truth;   /* NULL: none */
+    const char *steps;   /* a row for each step; NULL: none */
     int gpu[64], gpus;   /* boards that are driven; gpus 0: 0 … n-1 */
     uint64_t seed;
     double speed;             /* simulated over real time */
@@ -37,6 +38,7 @@ struct sim_options {
     double keep_alive_s;
     struct sim_sched_options sched; /* zeros: the model's */
     bool no_prefix_cache;
+    bool workers; /* the processes on the GPUs are children, one a GPU */
     struct sim_faults faults;
 };
 
@@ -59,6 +61,7 @@ enum sim_hist_id {
     SIM_H_PROMPT,
     SIM_H_GENERATION,
     SIM_H_ITERATION,
+    SIM_H_COMPUTED,
     SIM_H_COUNT
 };
 
@@ -72,6 +75,7 @@ struct sim_request {
     struct sim_request *prev, *next; /* of all alive */
     struct sim_faults faults;
     uint64_t number;
+    uint32_t due; /* its place in e->due, from 1; 0: not there */
     char id[40];
     char model[96]; /* as asked for, escaped for JSON */
     long created;
@@ -116,6 +120,15 @@ struct sim_engine {
     uint64_t prompt_tokens, generation_tokens, cached_tokens, told_tokens, events;
     uint64_t finished[SIM_FIN_COUNT];
     uint64_t rejected; /* answered with an error status */
+    uint64_t late_steps,
+        late_ns;  /* steps that could not begin when the one before ended, though there was work */
+    bool follows; /* there was work left when the last step ended */
+    struct sim_due {
+        struct sim_request *r;
+    } * due; /* have tokens to say */
+    uint32_t n_due, cap_due;
+    pid_t worker[64];
+    FILE *steps;
     struct sim_hist hist[SIM_H_COUNT];
     struct sim_energy joule; /* of steps */
     double joule_idle;       /* of the boards between steps */
@@ -130,7 +143,8 @@ int64_t sim_now(void); /* CLOCK_MONOTONIC ns */
 int sim_engine_open(struct sim_engine *e, const struct sim_options *opt, char *why, size_t whylen);
 int sim_engine_serve(struct sim_engine *e, const volatile int *stop, int stop_fd);
 void sim_engine_close(struct sim_engine *e);
-void sim_engine_submit(struct sim_engine *e, struct sim_request *r);
+/* false: no memory, and r is still the caller's */
+bool sim_engine_submit(struct sim_engine *e, struct sim_request *r);
 /* The request is over: counted, recorded, freed. Its sequence leaves the scheduler. */
 void sim_engine_finish(struct sim_engine *e, struct sim_request *r, enum sim_finish how);
 
@@ -141,7 +155,7 @@ void sim_api_error(struct sim_engine *e, struct sim_conn *c, int status, const c
 void sim_api_json(struct sim_conn *c, int status, json_t *body); /* steals body */
 
 /* stream.c: tokens became due; may finish the request (then *r is gone and it returns false) */
-bool sim_stream_tokens(struct sim_engine *e, struct sim_request *r, uint32_t n);
+bool sim_stream_tokens(struct sim_engine *e, struct sim_request *r);
 void sim_stream_begin(struct sim_request *r);                        /* status and headers */
 void sim_stream_role(struct sim_request *r);                         /* the role chunk before any token */
 void sim_stream_answer(struct sim_engine *e, struct sim_request *r); /* not streamed */

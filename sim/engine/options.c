@@ -29,6 +29,8 @@ static const struct row rows[] = {
     {"state", TEXT, O(state), 0, 0, "FILE", "state of joulemark-sim gpu whose boards it drives (none: no power)"},
     {"gpus", GPUS, 0, 0, 63, "LIST", "which boards, as 0-3 or 0,2 (the first ones)"},
     {"truth", TEXT, O(truth), 0, 0, "FILE", "at the end, write what really happened"},
+    {"steps", TEXT, O(steps), 0, 0, "FILE", "write a row for each step: times, tokens, power, energy by part"},
+    {"workers", FLAG, O(workers), 0, 0, NULL, "the processes on the GPUs are children, one a GPU, as in real engines"},
     {"api-key", TEXT, O(api_key), 0, 0, "KEY", "answer 401 without it"},
     {"seed", U64, O(seed), 0, 9e18, "N", "of texts, lengths and acceptance (1)"},
     {"speed", REAL, O(speed), 1e-3, 1e6, "X", "steps take 1/X of their time; the power stays, so energy is 1/X too (1)"},

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 int sim_power_open(struct sim_power *p, const struct sim_model *m, const char *state, const int *gpu,
-                   int gpus, int64_t now, char *why, size_t whylen)
+                   int gpus, const int *pids, int64_t now, char *why, size_t whylen)
 {
     memset(p, 0, sizeof *p);
     p->model = m;
@@ -28,8 +28,11 @@ int sim_power_open(struct sim_power *p, const struct sim_model *m, const char *s
     }
     p->n = m->gpus;
     for (int i = 0; i < p->n; i++)
-        p->board[i] = (struct sim_board_state){
-            .index = gpus ? gpu[i] : i, .t = now, .uw = p->idle_uw, .until = INT64_MAX};
+        p->board[i] = (struct sim_board_state){.index = gpus ? gpu[i] : i,
+                                               .pid = pids ? pids[i] : getpid(),
+                                               .t = now,
+                                               .uw = p->idle_uw,
+                                               .until = INT64_MAX};
     if (!state)
         return 0;
     if (simgpu_open(&p->gpu, state, why, whylen) < 0)
@@ -47,7 +50,7 @@ int sim_power_open(struct sim_power *p, const struct sim_model *m, const char *s
             return -1;
         }
         if (simgpu_drive_power(p->gpu, g, now, (double)p->idle_uw / 1e6) < 0 ||
-            simgpu_drive_process(p->gpu, g, (uint32_t)getpid(), (uint64_t)memory, 0, 0) < 0) {
+            simgpu_drive_process(p->gpu, g, (uint32_t)p->board[i].pid, (uint64_t)memory, 0, 0) < 0) {
             snprintf(why, whylen, "GPU %d of %s is driven by somebody else or its process list is full.", g,
                      state);
             return -1;
@@ -63,7 +66,7 @@ void sim_power_close(struct sim_power *p, int64_t now)
         struct sim_board_state *b = &p->board[i];
         int64_t t = b->until != INT64_MAX && b->until > now ? b->until : now;
         simgpu_drive_power(p->gpu, b->index, t, p->model->board.idle_w);
-        simgpu_drive_process_remove(p->gpu, b->index, (uint32_t)getpid());
+        simgpu_drive_process_remove(p->gpu, b->index, (uint32_t)b->pid);
         simgpu_drive_util(p->gpu, b->index, 0, 0);
         simgpu_drive_clocks(p->gpu, b->index, (int)p->model->board.clock_idle,
                             (int)p->model->board.clock_mem);
@@ -119,8 +122,8 @@ void sim_power_step(struct sim_power *p, int64_t t0, int64_t t1, const struct si
         b->uw = uw;
         b->until = t1;
         if (p->gpu) {
-            simgpu_drive_power(p->gpu, b->index, t0, (double)uw / 1e6);
-            simgpu_drive_power(p->gpu, b->index, t1, (double)p->idle_uw / 1e6);
+            p->refused += simgpu_drive_power(p->gpu, b->index, t0, (double)uw / 1e6) < 0;
+            p->refused += simgpu_drive_power(p->gpu, b->index, t1, (double)p->idle_uw / 1e6) < 0;
         }
     }
     tell(p, 100, (int)lround(cost->memory_busy * 100), (int)lround(cost->clock_mhz));

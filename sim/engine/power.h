@@ -15,6 +15,7 @@ __extension__ typedef __int128 sim_fj; /* uW x ns = 1e-15 J: exact sums */
 
 struct sim_board_state {
     int index;     /* in the state file */
+    int pid;       /* in its process list */
     int64_t t;     /* of the last change */
     int64_t uw;    /* from then on */
     int64_t until; /* from then on idle_uw again; INT64_MAX: no change planned */
@@ -29,10 +30,12 @@ struct sim_power {
     int64_t idle_uw;
     int64_t t_start;
     int util, mem, clock; /* as last told */
+    uint64_t refused;     /* changes that sim gpu did not take: somebody else drives */
 };
 
+/* pids: the process on each board; NULL: this one. */
 int sim_power_open(struct sim_power *p, const struct sim_model *m, const char *state, const int *gpu,
-                   int gpus, int64_t now, char *why, size_t whylen);
+                   int gpus, const int *pids, int64_t now, char *why, size_t whylen);
 void sim_power_close(struct sim_power *p, int64_t now);
 /* The limits of the boards, the lowest of each where they differ. */
 void sim_power_limits(const struct sim_power *p, struct sim_limits *out);

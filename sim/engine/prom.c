@@ -36,6 +36,8 @@ static const struct {
                      "Histogram of time spent in RUNNING phase for request.", E(e2e)},
     [SIM_H_PROMPT] = {"request_prompt_tokens", "Number of prefill tokens processed.", E(sizes)},
     [SIM_H_GENERATION] = {"request_generation_tokens", "Number of generation tokens processed.", E(sizes)},
+    [SIM_H_COMPUTED] = {"request_prefill_kv_computed_tokens",
+                        "Histogram of new KV tokens computed during prefill.", E(sizes)},
     [SIM_H_ITERATION] = {"iteration_tokens_total", "Histogram of number of tokens per engine_step.",
                          E(iteration)},
 };
@@ -103,6 +105,17 @@ void sim_prom_write(struct sim_engine *e, struct sim_buf *b)
           "Prefix cache queries, in terms of number of queried tokens.", (double)s->prefix_queries);
     value(b, labels, "prefix_cache_hits_total", "counter",
           "Prefix cache hits, in terms of number of cached tokens.", (double)s->prefix_hits);
+    family(b, "prompt_tokens_by_source_total", "counter", "Number of prompt tokens by source.");
+    sim_buf_fmt(b,
+                "vllm:prompt_tokens_by_source_total{%s,source=\"local_compute\"} %llu\n"
+                "vllm:prompt_tokens_by_source_total{%s,source=\"local_cache_hit\"} %llu\n",
+                labels, (unsigned long long)(e->prompt_tokens - e->cached_tokens), labels,
+                (unsigned long long)e->cached_tokens);
+    family(b, "cache_config_info", "gauge", "Information of the LLMEngine CacheConfig");
+    sim_buf_fmt(b,
+                "vllm:cache_config_info{%s,block_size=\"%u\",num_gpu_blocks=\"%llu\",enable_prefix_caching="
+                "\"%s\"} 1\n",
+                labels, SIM_BLOCK, (unsigned long long)s->blocks_total, s->prefix ? "True" : "False");
     if (s->opt.draft) {
         value(b, labels, "spec_decode_num_draft_tokens_total", "counter", "Number of draft tokens.",
               (double)s->draft_tokens);

@@ -304,9 +304,8 @@ static bool broken(struct sim_engine *e, struct sim_request *r)
     return false;
 }
 
-bool sim_stream_tokens(struct sim_engine *e, struct sim_request *r, uint32_t n)
+bool sim_stream_tokens(struct sim_engine *e, struct sim_request *r)
 {
-    (void)n;
     struct sim_conn *c = r->conn;
     bool last = r->seq.state == SIM_SEQ_DONE;
     if (!c || r->stalled)

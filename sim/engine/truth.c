@@ -93,7 +93,7 @@ json_t *sim_truth_json(struct sim_engine *e)
     return json_pack(
         "{s:s, s:b, s:s, s:I, s:I, s:f, s:o, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I, s:I, "
         "s:I, s:I, s:I}, s:{s:I, "
-        "s:I, s:I, s:I, s:I, s:I}, s:I, s:I, s:I, s:o, s:I}",
+        "s:I, s:I, s:I, s:I, s:I}, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I}",
         "schema", "joulemark-sim.engine-truth/1", "simulated", 1, "model", e->model.name, "start_ns",
         (json_int_t)e->t_start, "now_ns", (json_int_t)now, "speed", e->opt.speed, "gpus", boards, "energy_j",
         total, "energy_by_part_j", "between_steps", between, "idle_in_steps", j.idle, "fixed", j.fixed,
@@ -105,7 +105,9 @@ json_t *sim_truth_json(struct sim_engine *e)
         (json_int_t)e->finished[SIM_FIN_LENGTH], "abort", (json_int_t)e->finished[SIM_FIN_ABORT], "error",
         (json_int_t)e->finished[SIM_FIN_ERROR], "rejected", (json_int_t)e->rejected, "live",
         (json_int_t)e->n_live, "steps", (json_int_t)s->steps, "events", (json_int_t)e->events, "preemptions",
-        (json_int_t)s->preemptions, "request", requests, "requests_left_out", (json_int_t)e->records_dropped);
+        (json_int_t)s->preemptions, "late_steps", (json_int_t)e->late_steps, "late_ns",
+        (json_int_t)e->late_ns, "refused_by_gpus", (json_int_t)e->power.refused, "request", requests,
+        "requests_left_out", (json_int_t)e->records_dropped);
 }
 
 int sim_truth_write(struct sim_engine *e, const char *path, char *why, size_t whylen)

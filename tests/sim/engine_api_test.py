@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated engine as clients meet it: endpoints, streams, refusals, accounting."""
+import csv
 import json
+import os
 import re
+import tempfile
+import threading
 import unittest
 
 import tap
@@ -203,6 +207,84 @@ class Api(unittest.TestCase):
             self.assertEqual(metrics()["vllm:num_requests_running" + label], 1)
         abort = 'vllm:request_success_total{engine="0",model_name="8b-h100",finished_reason="abort"}'
         wait_for(lambda: metrics()[abort] == after[abort] + 1)  # the client left, the engine noticed
+
+
+def law(model):
+    """The law of docs/sim-engine.md, written down once more: (P, D, T, C, phi) -> seconds, joules by part."""
+    c = {}
+    with open(os.path.join(os.environ.get("JM_SOURCE", ".."), "sim", "data", "models.tsv"), encoding="utf-8") as f:
+        rows = [line.split("\t") for line in f if not line.startswith("#")]
+    board = next(r[3] for r in rows if r[:3] == ["model", model, "gpu"])
+    for r in rows:
+        if r[:2] in (["model", model], ["gpu", board]) and r[2] != "gpu":
+            c[r[2]] = float(r[3])
+
+    def cost(p, d, t, ctx, mhz):
+        n, phi = c["gpus"], mhz / c["clock_max"]
+        x = max(0, (phi - c["volt_knee"]) / (1 - c["volt_knee"]))
+        v2 = (c["volt_floor"] + (1 - c["volt_floor"]) * x) ** 2
+        m = 1 + c["memory_clock_slope"] * (1 / phi - 1)
+        g = c["memory_energy_share"] + (1 - c["memory_energy_share"]) * phi * v2 * m
+        w, flop = c["params"] * c["weight_bytes"], 2 * c["params"]
+        s = (c["step_s"] + d * c["seq_s"] + (w + ctx * c["kv_bytes"]) / (n * c["bandwidth"] * c["bandwidth_share"]) * m +
+             (p + t) * flop / (n * c["flops"] * c["flops_share"]) / phi)
+        return s, {"idle_j": n * (c["idle_w"] + c["context_w"]) * s, "fixed_j": c["joule_byte"] * w * g,
+                   "prefill_j": p * flop * c["joule_flop_prefill"] * v2,
+                   "decode_j": t * (flop * c["joule_flop_decode"] + c["joule_seq"]) * v2,
+                   "context_j": c["joule_byte"] * ctx * c["kv_bytes"] * g}
+    return cost, int(c["gpus"])
+
+
+class Steps(unittest.TestCase):
+    def test_steps_follow_the_law_and_hold_all_tokens(self):
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, "steps.tsv")
+            with Engine("--model", "70b-4xh100", "--steps", path) as e:
+                threads = [threading.Thread(target=e.chat, kwargs={"max_tokens": 5 + i, "messages": [
+                    {"role": "user", "content": "word " * (40 * i)}]}) for i in range(8)]
+                for t in threads:
+                    t.start()
+                for t in threads:
+                    t.join()
+                truth = e.stop()
+            with open(path, encoding="utf-8") as f:
+                rows = list(csv.DictReader(f, delimiter="\t"))
+        cost, gpus = law("70b-4xh100")
+        self.assertEqual(len(rows), truth["steps"])
+        last, total, tokens = 0, 0, 0
+        for r in rows:
+            p, dec, t, ctx = (int(r[k]) for k in ("prefill_tokens", "decode_seqs", "decode_tokens", "context"))
+            s, j = cost(p, dec, t, ctx, float(r["clock_mhz"]))
+            t0, t1 = int(r["t0_ns"]), int(r["t1_ns"])
+            self.assertGreaterEqual(t0, last)
+            self.assertAlmostEqual((t1 - t0) * 1e-9, s, delta=2e-9)
+            for k, v in j.items():
+                self.assertAlmostEqual(float(r[k]), v, delta=1e-6 * max(v, 1), msg=k)
+            self.assertAlmostEqual(float(r["watts"]), sum(j.values()) / s / gpus, delta=1e-3)
+            last, total, tokens = t1, total + sum(j.values()), tokens + t
+        parts = truth["energy_by_part_j"]
+        self.assertAlmostEqual(total / (truth["energy_j"] - parts["between_steps"]), 1, delta=1e-6)
+        # each request's first token comes with its prompt, all others are decoded
+        self.assertEqual(tokens + len(truth["request"]), truth["tokens"]["generated"])
+        ends = [int(r["t1_ns"]) for r in rows]
+        for r in truth["request"]:  # a token is there when its step has ended, and no sooner
+            self.assertTrue(any(t <= r["first_token_ns"] for t in ends))
+            n = sum(r["first_token_ns"] < t <= r["last_token_ns"] for t in ends)
+            self.assertGreaterEqual(n, r["completion_tokens"] - 1)
+
+
+class Golden(unittest.TestCase):
+    def test_metric_families_are_those_of_vllm(self):
+        folder = tap.corpus()
+        if not folder:
+            self.skipTest("no public data here")
+        with open(os.path.join(folder, "engine-metrics", "v0.26.0.txt"), encoding="utf-8") as f:
+            golden = dict(line.split() for line in f if line.startswith("vllm:"))
+        with Engine() as e:
+            text = e.get("/metrics").body.decode()
+        ours = dict(line.split()[2:4] for line in text.splitlines() if line.startswith("# TYPE vllm:"))
+        self.assertGreater(len(ours), 20)
+        self.assertEqual({k: golden.get(k) for k in ours}, ours)
 
 
 class Options(unittest.TestCase):

@@ -95,6 +95,30 @@ class Node(unittest.TestCase):
                 self.assertEqual([e["model"] for e in json.load(f)["engines"]], ["8b-h100", "70b-4xh100"])
             self.assertEqual(sorted(os.listdir(d)), ["state", "truth.json"])
 
+    def test_workers_own_the_gpus(self):
+        code = CLIENT.replace('"max_tokens": 40', '"max_tokens": 2').replace("sys.exit(7)", "print(json.dumps([pids(i) for i in range(8)]))")
+        r = subprocess.run([SIM, "node", "--workers", "--engine", "8b-h100", "--", sys.executable, "-c", code + """
+import subprocess
+p = pids(0)[0]
+with open(f"/proc/{p}/stat") as f:
+    parent = int(f.read().rsplit(")", 1)[1].split()[1])
+with open(f"/proc/{parent}/comm") as f:
+    print(f.read().strip(), parent != os.getppid())
+"""], capture_output=True, text=True, timeout=60)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        lines = r.stdout.splitlines()
+        self.assertEqual([len(p) for p in json.loads(lines[-2])], [1, 0, 0, 0, 0, 0, 0, 0])
+        self.assertEqual(lines[-1], "joulemark-sim True")  # the engine, a child of the node
+
+    def test_virtual_time_is_refused(self):
+        with tempfile.TemporaryDirectory() as d:
+            state = os.path.join(d, "state")
+            subprocess.run([SIM, "gpu", "--virtual", "--waveform", "drive", "--state", state, "--create-only"], check=True,
+                           capture_output=True)
+            r = subprocess.run([SIM, "engine", "--state", state], capture_output=True, text=True, timeout=20)
+            self.assertEqual(r.returncode, 4)
+            self.assertIn("virtual time", r.stderr)
+
     def test_a_dead_engine_ends_it(self):
         p = subprocess.Popen([SIM, "node"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         j = json.loads(p.stdout.readline())

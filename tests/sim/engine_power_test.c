@@ -48,7 +48,7 @@ static int setup(void **state)
           : sim_model_parse((const char *)sim_models_tsv, sim_models_tsv_len, "70b-4xh100", &b->m, why,
                             sizeof why);
     static const int gpus[] = {2, 3, 5, 7};
-    e = e ? e : sim_power_open(&b->p, &b->m, b->path, gpus, 4, simgpu_now(b->s), why, sizeof why);
+    e = e ? e : sim_power_open(&b->p, &b->m, b->path, gpus, 4, NULL, simgpu_now(b->s), why, sizeof why);
     simgpu_conf_release(c);
     free(c);
     if (e)
@@ -149,10 +149,10 @@ static void refusals(void **state)
     struct sim_power p;
     char why[256];
     static const int bad[] = {2, 3, 5, 99};
-    assert_int_equal(sim_power_open(&p, &b->m, b->path, bad, 4, simgpu_now(b->s), why, sizeof why), -1);
+    assert_int_equal(sim_power_open(&p, &b->m, b->path, bad, 4, NULL, simgpu_now(b->s), why, sizeof why), -1);
     sim_power_close(&p, simgpu_now(b->s));
-    assert_int_equal(sim_power_open(&p, &b->m, NULL, bad, 2, 0, why, sizeof why), -1);
-    assert_int_equal(sim_power_open(&p, &b->m, "/nonexistent", bad, 0, 0, why, sizeof why), -1);
+    assert_int_equal(sim_power_open(&p, &b->m, NULL, bad, 2, NULL, 0, why, sizeof why), -1);
+    assert_int_equal(sim_power_open(&p, &b->m, "/nonexistent", bad, 0, NULL, 0, why, sizeof why), -1);
     sim_power_close(&p, 0);
 }
 
