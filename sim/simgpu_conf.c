@@ -138,9 +138,8 @@ SET(set_uuid)
 SET(set_pci)
 {
     UNUSED;
-    unsigned d, b, dev;
-    int used = 0;
-    if (sscanf(v, "%8x:%2x:%2x.0%n", &d, &b, &dev, &used) != 3 || v[used] || dev > 31)
+    uint32_t d, b, dev;
+    if (!simgpu_pci(v, &d, &b, &dev) || dev > 31)
         return bad(why, n, "a PCI address such as 0000:1b:00.0");
     g->pci_domain = d;
     g->pci_bus = b;
@@ -453,7 +452,7 @@ int simgpu_conf_line(struct simgpu_conf *c, char *line, const char *where, char 
 {
     const char *rest = line;
     size_t len;
-    char *p = (char *)simgpu_item(&rest, '\0', &len);
+    char *p = line + (simgpu_item(&rest, '\0', &len) - line);
     p[len] = 0;
     if (len == 0)
         return 0;

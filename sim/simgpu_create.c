@@ -274,7 +274,8 @@ static int fill(const struct simgpu_conf *c, int fd, char *why, size_t n)
         e = -errno;
         goto io;
     }
-    memcpy(h->magic, SIMGPU_MAGIC, 8);
+    static const char magic[8] = {'J', 'M', 'S', 'I', 'M', 'G', 'P', 'U'};
+    memcpy(h->magic, magic, sizeof magic);
     e = put(fd, h, sizeof *h, 0);
 io:
     if (e)

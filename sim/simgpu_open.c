@@ -33,8 +33,8 @@ static const char *check(const struct simgpu *s)
     if (h->version != SIMGPU_VERSION || h->header_size != sizeof(struct simgpu_header) ||
         h->gpu_size != sizeof(struct simgpu_gpu))
         return "was written by another version of joulemark-sim; create it again";
-    if (h->gpu_count > SIMGPU_MAX_GPUS || h->fault_count > SIMGPU_MAX_FAULTS || h->file_size != s->size ||
-        !inside(h->gpu_at, h->gpu_count, sizeof(struct simgpu_gpu), s->size))
+    if (!s->g || h->gpu_count > SIMGPU_MAX_GPUS || h->fault_count > SIMGPU_MAX_FAULTS ||
+        h->file_size != s->size || !inside(h->gpu_at, h->gpu_count, sizeof(struct simgpu_gpu), s->size))
         return "is damaged; create it again";
     for (uint32_t i = 0; i < h->gpu_count; i++) {
         const struct simgpu_gpu *g = &s->g[i];
@@ -103,6 +103,11 @@ void simgpu_close(struct simgpu *s)
     if (s->fd >= 0)
         close(s->fd);
     free(s);
+}
+
+void simgpu_trim(struct simgpu *s)
+{
+    madvise(s->base, s->size, MADV_DONTNEED);
 }
 
 int64_t simgpu_now(const struct simgpu *s)

@@ -23,6 +23,11 @@ struct simgpu {
 int simgpu_open(struct simgpu **out, const char *path, char *why, size_t n);
 void simgpu_close(struct simgpu *s);
 
+/* Gives the pages of the state back that this process has touched; they come again when they are needed. A
+ * reader of a driven GPU would else map, step by step, the whole ring. Nothing is lost: the file is shared.
+ */
+void simgpu_trim(struct simgpu *s);
+
 /* The state's clock, ns: CLOCK_MONOTONIC or the virtual clock. */
 int64_t simgpu_now(const struct simgpu *s);
 

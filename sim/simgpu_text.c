@@ -121,6 +121,32 @@ bool simgpu_is(const char *text, size_t n, const char *word)
     return strlen(word) == n && memcmp(text, word, n) == 0;
 }
 
+/* 1 to max hexadecimal digits and the character that must follow them. */
+static const char *hex(const char *p, int max, char then, uint32_t *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    int n = 0;
+    *out = 0;
+    for (; *p && n < max; p++, n++) {
+        const char *d = strchr(digits, *p >= 'A' && *p <= 'F' ? *p - 'A' + 'a' : *p);
+        if (!d)
+            break;
+        *out = *out * 16 + (uint32_t)(d - digits);
+    }
+    return n > 0 && *p == then ? p : NULL;
+}
+
+bool simgpu_pci(const char *text, uint32_t *domain, uint32_t *bus, uint32_t *device)
+{
+    const char *p = hex(text, 8, ':', domain), *end;
+    if (p)
+        p = hex(p + 1, 2, ':', bus);
+    if (!p)
+        return false;
+    end = hex(p + 1, 2, '.', device);
+    return end ? strcmp(end, ".0") == 0 : hex(p + 1, 2, 0, device) != NULL;
+}
+
 bool simgpu_pair(const char *item, size_t n, const char **key, size_t *kn, const char **value, size_t *vn)
 {
     const char *eq = memchr(item, '=', n);

@@ -33,6 +33,9 @@ const char *simgpu_item(const char **text, char sep, size_t *n);
 
 bool simgpu_is(const char *text, size_t n, const char *word);
 
+/* Parses a PCI address "0000:1b:00.0", its domain of 1 to 8 digits, the function left out or 0. */
+bool simgpu_pci(const char *text, uint32_t *domain, uint32_t *bus, uint32_t *device);
+
 /* Splits item[n] at the first '='; false without one. */
 bool simgpu_pair(const char *item, size_t n, const char **key, size_t *kn, const char **value, size_t *vn);
 

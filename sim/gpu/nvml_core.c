@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start and end, handles, texts of errors. */
+#include "../simgpu_text.h"
 #include "nvml_sim.h"
 
 #include <pthread.h>
@@ -16,6 +17,7 @@ struct nvmlDevice_st {
 static struct {
     pthread_mutex_t lock;
     unsigned users;
+    _Atomic unsigned calls; /* of this process */
     _Atomic(struct simgpu *) state;
     char why[256];
     struct nvmlDevice_st dev[SIMGPU_MAX_GPUS][1 + SIMGPU_MAX_MIG];
@@ -89,6 +91,8 @@ nvmlReturn_t sim_enter_system(struct sim_call *c)
     *c = (struct sim_call){.s = s, .gpu = -1, .mig = -1};
     c->now = simgpu_now(s);
     atomic_fetch_add_explicit(&s->h->calls, 1, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&lib.calls, 1, memory_order_relaxed) % 2048 == 2047)
+        simgpu_trim(s);
     spend(c, s->h->call_cost_ns);
     return NVML_SUCCESS;
 }
@@ -395,8 +399,8 @@ NVML_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevic
     nvmlReturn_t r = sim_enter_system(&c);
     if (r)
         return r;
-    unsigned domain = 0, bus = 0, device = 0;
-    if (!id || !out || sscanf(id, "%8x:%2x:%2x", &domain, &bus, &device) != 3)
+    uint32_t domain, bus, device;
+    if (!id || !out || !simgpu_pci(id, &domain, &bus, &device))
         return NVML_ERROR_INVALID_ARGUMENT;
     for (int i = 0; i < (int)c.s->h->gpu_count; i++) {
         const struct simgpu_gpu *g = &c.s->g[i];

@@ -134,6 +134,23 @@ class Tool(unittest.TestCase):
         for name in names:
             create(self.state, "--config", os.path.join(folder, name))
 
+    def test_shares_nothing_with_src(self):
+        """What is measured must not be the code that measures."""
+        root = os.path.join(os.environ["JM_SOURCE"], "sim")
+        count = 0
+        for folder, _, names in os.walk(root):
+            for name in names:
+                if not name.endswith((".c", ".h")):
+                    continue
+                with open(os.path.join(folder, name), encoding="utf-8") as f:
+                    for line in f:
+                        if line.startswith('#include "'):
+                            target = line.split('"')[1]
+                            self.assertTrue(os.path.exists(os.path.join(folder, target)) or
+                                            os.path.exists(os.path.join(root, target)), f"{name}: {target}")
+                            count += 1
+        self.assertGreater(count, 30)
+
     def test_full_standard_output(self):
         with open("/dev/full", "w") as full:
             r = subprocess.run([SIM, "gpu", "--help"], stdout=full, stderr=subprocess.PIPE, timeout=30)

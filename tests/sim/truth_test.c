@@ -214,6 +214,14 @@ static void quantities(void **state)
     assert_false(simgpu_quantity_z("5.s", simgpu_units_time, &v));
     assert_false(simgpu_quantity_z("1e3s", simgpu_units_time, &v));
     assert_false(simgpu_quantity_z("4sx", simgpu_units_time, &v));
+    uint32_t d, b, x;
+    assert_true(simgpu_pci("0000:1b:00.0", &d, &b, &x) && d == 0 && b == 0x1b && x == 0);
+    assert_true(simgpu_pci("0009FFFF:C1:1F", &d, &b, &x) && d == 0x9ffff && b == 0xc1 && x == 0x1f);
+    static const char *const no[] = {
+        "",         "1b:00.0",      "0000:1b:00.1", "0000:1b:00.00", "0000:1b:000.0", "000000000:1b:00.0",
+        ":1b:00.0", "0000:1g:00.0", "0000:1b:"};
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        assert_false(simgpu_pci(no[i], &d, &b, &x));
 }
 
 /* 400 W from 2 s on: 2 x 700 + 2 x 400 + 11 x 300 = 5500 J; next cycle 4 x 400 + 3300 = 4900 J; 500 W from 30
