@@ -104,8 +104,8 @@ size_t jm_nvml_read(struct jm_meter *m, const struct jm_clock *clock, enum jm_re
 /* nvml_proc.c */
 int jm_nvml_find_process(struct jm_meter *m, const int64_t *pids, size_t n_pids, bool *device_used,
                          size_t n_devices);
-/* The distance of process records in buf (n of them, the rest of cap bytes filled with fill): 24, or 32 with
- * some drivers of the 535 branch. */
-size_t jm_nvml_proc_stride(const unsigned char *buf, size_t cap, unsigned n, unsigned char fill);
+/* The distance of process records in buf (n of them, the rest of cap bytes filled with fill): base (24, 16
+ * with the oldest drivers), or 32 with some drivers of the 535 branch. */
+size_t jm_nvml_proc_stride(const unsigned char *buf, size_t cap, unsigned n, size_t base, unsigned char fill);
 
 #endif

@@ -100,8 +100,10 @@ struct jm_nvml_temp { /* nvmlTemperature_v1_t */
     X(by_index, int (*)(unsigned, jm_nvml_dev *), "nvmlDeviceGetHandleByIndex_v2")                           \
     X(uuid, int (*)(jm_nvml_dev, char *, unsigned), "nvmlDeviceGetUUID")                                     \
     X(name, int (*)(jm_nvml_dev, char *, unsigned), "nvmlDeviceGetName")                                     \
-    X(pci, int (*)(jm_nvml_dev, struct jm_nvml_pci *), "nvmlDeviceGetPciInfo_v3")                            \
+    X(pci, int (*)(jm_nvml_dev, struct jm_nvml_pci *), "nvmlDeviceGetPciInfo_v3",                            \
+      "nvmlDeviceGetPciInfo_v2") /* without bus_id: 52 bytes */                                              \
     X(arch, int (*)(jm_nvml_dev, unsigned *), "nvmlDeviceGetArchitecture")                                   \
+    X(capability, int (*)(jm_nvml_dev, int *, int *), "nvmlDeviceGetCudaComputeCapability")                  \
     X(energy, int (*)(jm_nvml_dev, unsigned long long *), "nvmlDeviceGetTotalEnergyConsumption")             \
     X(power, int (*)(jm_nvml_dev, unsigned *), "nvmlDeviceGetPowerUsage")                                    \
     X(limit_enforced, int (*)(jm_nvml_dev, unsigned *), "nvmlDeviceGetEnforcedPowerLimit")                   \
@@ -127,6 +129,7 @@ struct jm_nvml_temp { /* nvmlTemperature_v1_t */
     X(virtualization, int (*)(jm_nvml_dev, int *), "nvmlDeviceGetVirtualizationMode")                        \
     X(procs_compute, int (*)(jm_nvml_dev, unsigned *, void *), "nvmlDeviceGetComputeRunningProcesses_v3",    \
       "nvmlDeviceGetComputeRunningProcesses_v2")                                                             \
+    X(procs_v1, int (*)(jm_nvml_dev, unsigned *, void *), "nvmlDeviceGetComputeRunningProcesses")            \
     X(procs_mps, int (*)(jm_nvml_dev, unsigned *, void *), "nvmlDeviceGetMPSComputeRunningProcesses_v3",     \
       "nvmlDeviceGetMPSComputeRunningProcesses_v2")                                                          \
     X(procs_graphics, int (*)(jm_nvml_dev, unsigned *, void *), "nvmlDeviceGetGraphicsRunningProcesses_v3",  \

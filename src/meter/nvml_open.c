@@ -56,6 +56,26 @@ static int no_start(struct jm_nvml_session *s, struct jm_probe *p, struct jm_err
     return jm_err_set(err, state == JM_PROBE_DENIED ? JM_EDENIED : JM_EABSENT, "nvml: %s", p->reason);
 }
 
+/* Drivers before 450 do not tell the architecture; its compute capability does (CUDA C Programming Guide,
+ * "Compute Capabilities"). 0: unknown. */
+static unsigned architecture(const struct jm_nvml_api *a, jm_nvml_dev dev)
+{
+    unsigned arch = 0;
+    int major = 0, minor = 0;
+    if (a->arch && a->arch(dev, &arch) == JM_NVML_OK)
+        return arch;
+    if (!a->capability || a->capability(dev, &major, &minor) != JM_NVML_OK)
+        return 0;
+    return major == 3   ? 2
+           : major == 5 ? 3
+           : major == 6 ? 4
+           : major == 7 ? (minor < 5 ? 5 : 6)
+           : major == 8 ? (minor < 9 ? 7 : 8)
+           : major == 9 ? 9
+           : major > 9  ? 10
+                        : 0;
+}
+
 static void identify(const struct jm_nvml_api *a, struct jm_nvml_gpu *g)
 {
     struct jm_nvml_pci pci = {0};
@@ -74,8 +94,7 @@ static void identify(const struct jm_nvml_api *a, struct jm_nvml_gpu *g)
         snprintf(g->bus_id, sizeof g->bus_id, "%04x:%02x:%02x.0", pci.domain, pci.bus & 0xff,
                  pci.device & 0x1f);
     }
-    if (!a->arch || a->arch(g->dev, &g->arch) != JM_NVML_OK)
-        g->arch = 0;
+    g->arch = architecture(a, g->dev);
     if (!a->mig_mode || a->mig_mode(g->dev, &g->mig, &pending) != JM_NVML_OK)
         g->mig = 0;
 }

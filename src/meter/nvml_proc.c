@@ -85,20 +85,16 @@ static int add_children(const char *root, struct pids *p)
     return rc;
 }
 
-size_t jm_nvml_proc_stride(const unsigned char *buf, size_t cap, unsigned n, unsigned char fill)
+size_t jm_nvml_proc_stride(const unsigned char *buf, size_t cap, unsigned n, size_t base, unsigned char fill)
 {
     size_t end = cap;
     while (end > 0 && buf[end - 1] == fill)
         end--;
-    if (n == 0)
-        return 24;
-    /* Records may end in a byte that looks like the fill: the stride is the smallest that holds what was
-     * written. */
-    return end > (size_t)n * 24 ? 32 : 24;
+    return n > 0 && end > n * base ? 32 : base;
 }
 
-static int uses(int (*list)(jm_nvml_dev, unsigned *, void *), jm_nvml_dev dev, const struct pids *p,
-                bool *used)
+static int uses(int (*list)(jm_nvml_dev, unsigned *, void *), jm_nvml_dev dev, size_t base,
+                const struct pids *p, bool *used)
 {
     unsigned n = 0;
     if (!list)
@@ -118,7 +114,7 @@ static int uses(int (*list)(jm_nvml_dev, unsigned *, void *), jm_nvml_dev dev, c
         n = room;
         ret = list(dev, &n, buf);
         if (ret == JM_NVML_OK && n <= room) {
-            size_t stride = jm_nvml_proc_stride(buf, cap, n, FILL);
+            size_t stride = jm_nvml_proc_stride(buf, cap, n, base, FILL);
             for (unsigned i = 0; i < n; i++) {
                 uint32_t pid;
                 memcpy(&pid, buf + i * stride, sizeof pid);
@@ -149,9 +145,10 @@ int jm_nvml_find_process(struct jm_meter *m, const int64_t *pids, size_t n_pids,
             continue; /* no channel: no device of this meter */
         bool used = false;
         if (g->ret == JM_NVML_OK && !g->lost) {
-            int a = uses(s->api.procs_compute, g->dev, &p, &used);
-            int b = uses(s->api.procs_mps, g->dev, &p, &used);
-            int c = uses(s->api.procs_graphics, g->dev, &p, &used);
+            bool old = !s->api.procs_compute;
+            int a = uses(old ? s->api.procs_v1 : s->api.procs_compute, g->dev, old ? 16 : 24, &p, &used);
+            int b = uses(s->api.procs_mps, g->dev, 24, &p, &used);
+            int c = uses(s->api.procs_graphics, g->dev, 24, &p, &used);
             known += a == JM_NVML_OK || b == JM_NVML_OK || c == JM_NVML_OK;
         }
         if (device < n_devices)
