@@ -19,7 +19,7 @@ const char *jm_fmt_number(char buf[JM_FMT], double v)
     int digits = a == 0 || a >= 1000 ? 0 : a >= 100 ? 1 : a >= 10 ? 2 : a >= 1 ? 3 : 4;
     if (a > 0 && a < 0.1) {
         digits = 3 - (int)floor(log10(a));
-        if (digits > 9) {
+        if (digits > 7) {
             snprintf(buf, JM_FMT, "%.3e", v);
             return buf;
         }

@@ -86,6 +86,6 @@ const char jm_html_script[] =
     "a=p.valToPos(x[0],'x',true),b=p.valToPos(x[1],'x',true);"
     "p.ctx.fillStyle=css('--win');p.ctx.fillRect(a,p.bbox.top,b-a,p.bbox.height)})}]}},[d.x].concat(d.y),w)}"
     "var z=document.getElementById('power-zoom'),t;function again(){if(z.open)draw()}"
-    "z.addEventListener('toggle',again);"
+    "z.addEventListener('toggle',again);again();"
     "matchMedia('(prefers-color-scheme: dark)').addEventListener('change',again);"
     "addEventListener('resize',function(){clearTimeout(t);t=setTimeout(again,150)})})();";

@@ -31,7 +31,7 @@ void syn_begin(struct syn *s, const char *name)
     struct jm_run_meter m = {.name = "test", .state = "ok"};
     struct jm_clock_pair p = {T0, T0, INT64_C(1700000000000000000), T0};
     memset(s, 0, sizeof *s);
-    snprintf(s->path, sizeof s->path, "%s.%d.jmr", name, (int)getpid());
+    snprintf(s->path, sizeof s->path, "synthetic.%d.jmr", (int)getpid());
     MUST(jm_run_create(s->path, &c, &s->w, err));
     jm_domain_tree_init(&s->tree);
     MUST(s->node = jm_domain_host(&s->tree, "host", err));
