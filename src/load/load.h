@@ -31,6 +31,7 @@ struct jm_load_cfg {
     int isl, osl;             /* synthetic prompts: tokens asked for */
     const char *prompts_path; /* JSONL instead: {"prompt": ...} or {"messages": [...]}, optional "max_tokens",
                                  "slice" */
+    bool shared_prompt;       /* synthetic: every request sends the same prompt, so that prefix caches hit */
     bool ignore_eos;
     double temperature;                                /* NAN: not sent */
     const char *extra_json;                            /* object merged into each body; NULL: none */
@@ -77,6 +78,10 @@ struct jm_endpoint {
 /* Asks the endpoint who it is. Errors name the cause and what to do (refused, 401, no such path, TLS). */
 int jm_load_probe(const struct jm_load_cfg *cfg, const char *proc_root, struct jm_endpoint *out,
                   struct jm_err *err);
+
+/* The process and all its descendants (an engine's workers hold the GPUs, its listener may not). Writes at
+ * most cap ids, pid first, and returns how many. proc_root NULL: /proc. */
+size_t jm_load_process_tree(const char *proc_root, int64_t pid, int64_t *out, size_t cap);
 
 /* Prepares prompts and opens connections before anything is measured. */
 int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, struct jm_load **out,

@@ -50,8 +50,9 @@ int jm_jsonscan_init(struct jm_jsonscan *s, const char *const *paths, size_t n, 
 }
 
 struct level {
-    uint32_t fit; /* paths whose parts up to here are matched */
-    bool object;
+    uint32_t fit;          /* paths whose parts up to here are matched and that go on */
+    uint32_t end;          /* paths that end at this object or array */
+    struct jm_jtoken open; /* its bracket */
 };
 
 /* Paths of fit whose part at depth d is this key (key NULL: an item of an array). */
@@ -78,7 +79,7 @@ static uint32_t narrow(const struct jm_jsonscan *s, uint32_t fit, size_t d, cons
     return out;
 }
 
-/* A value whose path is matched by fit up to d parts. *whole tells paths that end here. */
+/* Paths of fit that have just d parts. */
 static uint32_t ends_here(const struct jm_jsonscan *s, uint32_t fit, size_t d)
 {
     uint32_t out = 0;
@@ -114,32 +115,26 @@ int jm_jsonscan_run(const struct jm_jsonscan *s, struct jm_span doc, struct jm_j
         if (rc || v.type == JM_J_END)
             return rc;
         if (v.type == JM_J_OBJECT_END || v.type == JM_J_ARRAY_END) {
-            d--;
-            fit = d && !stack[d - 1].object ? narrow(s, stack[d - 1].fit, d - 1, NULL) : 0;
+            struct level *l = &stack[--d];
+            l->open.raw.n = (size_t)(v.raw.p + 1 - l->open.raw.p);
+            store(found, l->end, &l->open);
+            bool item = d && stack[d - 1].open.type == JM_J_ARRAY;
+            fit = item ? narrow(s, stack[d - 1].fit, d - 1, NULL) : 0;
             continue;
         }
         if (v.type == JM_J_KEY) {
             fit = narrow(s, stack[d - 1].fit, d - 1, &v);
             continue;
         }
-        uint32_t end = ends_here(s, fit, d);
-        if (v.type != JM_J_OBJECT && v.type != JM_J_ARRAY) {
+        uint32_t end = ends_here(s, fit, d), deeper = fit & ~end;
+        if (!deeper || (v.type != JM_J_OBJECT && v.type != JM_J_ARRAY)) {
+            rc = jm_jsontok_skip(&t, &v, err);
+            if (rc)
+                return rc;
             store(found, end, &v);
             continue;
         }
-        uint32_t deeper = fit & ~end;
-        if (end || !deeper) {
-            struct jm_jtoken whole = v;
-            struct jm_jsontok ahead = t;
-            rc = jm_jsontok_skip(end && deeper ? &ahead : &t, &whole, err);
-            if (rc)
-                return rc;
-            store(found, end, &whole);
-            if (!deeper)
-                continue;
-        }
-        stack[d] = (struct level){deeper, v.type == JM_J_OBJECT};
-        d++;
+        stack[d++] = (struct level){deeper, end, v};
         fit = v.type == JM_J_ARRAY ? narrow(s, deeper, d - 1, NULL) : 0;
     }
 }

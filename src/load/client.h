@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a load goes and with what rights: the target, the TLS context, the headers of every request; and
+ * single, blocking requests for all that is not timed (who are you, how many tokens is this). */
+#ifndef JM_LOAD_CLIENT_H
+#define JM_LOAD_CLIENT_H
+
+#include "base/err.h"
+#include "base/str.h"
+#include "load/load.h"
+#include "load/target.h"
+#include "load/tls.h"
+
+struct jm_client {
+    struct jm_target target;
+    const struct jm_tls_ops *tls; /* NULL: http */
+    struct jm_tls_ctx *tls_ctx;
+    struct jm_str auth; /* "Bearer ...", empty: none */
+    int64_t connect_ns, header_ns, stall_ns, total_ns;
+    bool local; /* known after the first connection */
+};
+
+/* Takes the URL apart, resolves the host, loads TLS where it is needed. */
+int jm_client_init(struct jm_client *c, const struct jm_load_cfg *cfg, struct jm_err *err);
+void jm_client_release(struct jm_client *c);
+/* Appends a whole request for prefix + path. */
+int jm_client_request(const struct jm_client *c, const char *method, const char *path, bool keep_alive,
+                      struct jm_span body, struct jm_str *out, struct jm_err *err);
+
+struct jm_reply {
+    int status;
+    struct jm_str body;
+    char server[128], simulated[64]; /* headers Server and X-Joulemark-Sim */
+};
+void jm_reply_init(struct jm_reply *r);
+void jm_reply_release(struct jm_reply *r);
+/* One request on a connection of its own. 0 for any complete answer, whatever its status; JM_ENET,
+ * JM_ETIMEOUT, JM_ETLS, JM_EPARSE with a sentence otherwise. timeout_ns 0: connect + 30 s. */
+int jm_client_fetch(struct jm_client *c, const char *method, const char *path, struct jm_span body,
+                    int64_t timeout_ns, struct jm_reply *out, struct jm_err *err);
+/* The sentence for a reply that is not 2xx, with what to do. Returns its code. */
+int jm_reply_error(const struct jm_client *c, const struct jm_reply *r, const char *doing,
+                   struct jm_err *err);
+
+#endif

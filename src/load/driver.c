@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public side of the load generator: makes workers, starts and stops them, hands requests to the sink. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "load/worker.h"
+
+#include "base/banned.h"
+
+#define ROOM           "load"
+#define SPARE_FDS      128 /* of the process's limit, for everything else */
+#define STREAMS_THREAD 256 /* closed loop: streams before a second thread is worth it */
+#define THREADS_MOST   16
+#define START_WAIT     JM_NS_PER_S
+#define START_REFUSALS 3 /* in a row, at the start: the endpoint will not serve */
+#define ABANDON_WAIT   (2 * JM_NS_PER_S)
+
+void jm_load_changed(struct jm_load *l)
+{
+    pthread_mutex_lock(&l->lock);
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* --- from the workers
+ * --------------------------------------------------------------------------------------------- */
+/* An answer that will be the same however often it is asked. */
+static bool is_refusal(enum jm_end e)
+{
+    return e == JM_END_REFUSED || e == JM_END_TLS || e == JM_END_AUTH || e == JM_END_NOT_FOUND ||
+           e == JM_END_HTTP_CLIENT;
+}
+
+static void note_lengths(struct jm_load *l, const struct jm_request *r)
+{
+    if (r->end != JM_END_OK)
+        return;
+    if (l->cfg.ignore_eos && r->asked_osl > 0 && r->output_tokens >= 0)
+        atomic_fetch_add(r->output_tokens == r->asked_osl ? &l->osl_right : &l->osl_wrong, 1);
+    if (r->asked_isl > 0 && r->prompt_tokens >= 0) {
+        atomic_fetch_add(r->prompt_tokens == r->asked_isl ? &l->isl_right : &l->isl_wrong, 1);
+        if (r->prompt_tokens < r->asked_isl - r->asked_isl / 10 - 1)
+            atomic_fetch_add(&l->isl_cut, 1);
+    }
+}
+
+void jm_load_deliver(struct jm_load *l, struct jm_worker *w, struct jm_call *c, struct jm_span prompt)
+{
+    const struct jm_request *r = &c->r;
+    bool ok = r->end == JM_END_OK, keep = l->cfg.keep_text;
+    for (size_t i = 1; i < c->n; i++)
+        jm_hist_add(&w->gap, (c->ev[i].t - c->ev[i - 1].t) / JM_NS_PER_US);
+    note_lengths(l, r);
+    jm_worker_publish(w);
+    pthread_mutex_lock(&l->sink_lock);
+    if (l->sink.request)
+        l->sink.request(l->sink.self, r, c->ev, c->n, keep ? prompt : (struct jm_span){0},
+                        keep ? jm_str_span(&c->text) : (struct jm_span){0});
+    pthread_mutex_unlock(&l->sink_lock);
+    atomic_fetch_add(&l->finished, 1);
+    atomic_fetch_add(ok ? &l->ok : &l->failed, 1);
+    if (is_refusal(r->end))
+        atomic_fetch_add(&l->refused, 1);
+    if (!ok) {
+        pthread_mutex_lock(&l->lock);
+        if (!l->first_error[0])
+            snprintf(l->first_error, sizeof l->first_error, "%s%s%.200s", jm_end_name((int)r->end),
+                     r->error[0] ? ": " : "", r->error);
+        pthread_mutex_unlock(&l->lock);
+    }
+    int64_t left = atomic_fetch_sub(&l->in_flight, 1) - 1;
+    if (left == 0 || !ok)
+        jm_load_changed(l);
+}
+
+/* --- making
+ * ------------------------------------------------------------------------------------------------------- */
+static int own_string(struct jm_load *l, size_t i, const char **s, struct jm_err *err)
+{
+    if (!*s)
+        return 0;
+    if (!(l->strings[i] = strdup(*s)))
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the load's settings");
+    *s = l->strings[i];
+    return 0;
+}
+
+static int own_cfg(struct jm_load *l, struct jm_err *err)
+{
+    const char **all[] = {&l->cfg.url,          &l->cfg.model,      &l->cfg.api_key,
+                          &l->cfg.prompts_path, &l->cfg.extra_json, &l->cfg.ca_file};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof all / sizeof *all; i++)
+        rc = own_string(l, i, all[i], err);
+    return rc;
+}
+
+static int check_cfg(struct jm_load_cfg *cfg, struct jm_err *err)
+{
+    struct jm_json *doc = NULL;
+    if (cfg->shape == JM_LOAD_CLOSED && cfg->concurrency < 1)
+        return jm_err_set(err, JM_EINVAL, "a concurrency of %d sends nothing: give at least 1",
+                          cfg->concurrency);
+    if (cfg->shape == JM_LOAD_POISSON && !(cfg->rate > 0 && cfg->rate <= 1e6))
+        return jm_err_set(err, JM_EINVAL,
+                          "a rate of %g requests/s cannot be kept: give more than 0, at most 1000000",
+                          cfg->rate);
+    if (cfg->concurrency < 0)
+        return jm_err_set(err, JM_EINVAL, "a limit of %d requests under way has no meaning",
+                          cfg->concurrency);
+    if (cfg->threads < 0 || cfg->threads > THREADS_MOST)
+        return jm_err_set(err, JM_EINVAL, "%d load threads were asked for: 1 to %d can be had, 0 chooses",
+                          cfg->threads, THREADS_MOST);
+    if (cfg->extra_json) {
+        int rc = jm_json_parse(jm_span_of(cfg->extra_json), &doc, err);
+        bool object = rc == 0 && jm_json_is_object(doc);
+        jm_json_free(doc);
+        if (rc)
+            return jm_err_prefix(err, "the extra request members");
+        if (!object)
+            return jm_err_set(err, JM_EINVAL,
+                              "the extra request members must be a JSON object, like {\"top_p\":0.9}");
+    }
+    if (cfg->first_id <= 0)
+        cfg->first_id = 1;
+    return 0;
+}
+
+/* Every connection is a file of this process. */
+static int check_files(struct jm_load_cfg *cfg, struct jm_err *err)
+{
+    struct rlimit lim;
+    int64_t most = 1024;
+    if (getrlimit(RLIMIT_NOFILE, &lim) == 0)
+        most = lim.rlim_cur > 1000000 ? 1000000 : (int64_t)lim.rlim_cur;
+    most -= SPARE_FDS;
+    if (most < 1)
+        most = 1;
+    if (cfg->shape == JM_LOAD_CLOSED && cfg->concurrency > most)
+        return jm_err_set(
+            err, JM_ELIMIT,
+            "%d connections need more open files than the limit allows: run \"ulimit -n %d\" before",
+            cfg->concurrency, cfg->concurrency + SPARE_FDS);
+    if (cfg->shape == JM_LOAD_POISSON && (cfg->concurrency == 0 || cfg->concurrency > most))
+        cfg->concurrency = (int)most;
+    return 0;
+}
+
+static int threads_for(const struct jm_load_cfg *cfg)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    int most = cpus > 2 ? (int)(cpus / 2) : 1, want = 1;
+    if (cfg->threads)
+        want = cfg->threads;
+    else if (cfg->shape == JM_LOAD_CLOSED)
+        want = (cfg->concurrency + STREAMS_THREAD - 1) / STREAMS_THREAD;
+    else
+        want = 1 + (int)(cfg->rate / 500);
+    if (!cfg->threads && want > most)
+        want = most;
+    if (want > THREADS_MOST)
+        want = THREADS_MOST;
+    return want > cfg->concurrency ? cfg->concurrency : want;
+}
+
+static void init_sync(struct jm_load *l)
+{
+    pthread_condattr_t a;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_mutex_init(&l->sink_lock, NULL);
+    pthread_condattr_init(&a);
+    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->changed, &a);
+    pthread_condattr_destroy(&a);
+}
+
+static void wake_all(struct jm_load *l)
+{
+    for (int i = 0; l->worker && i < l->workers; i++)
+        if (l->worker[i] && l->worker[i]->thread)
+            uv_async_send(&l->worker[i]->wake);
+}
+
+/* Waits until done(l) or the time; l->lock is held while done is asked. */
+static bool wait_for(struct jm_load *l, bool (*done)(struct jm_load *), int64_t until)
+{
+    struct timespec ts = {until / JM_NS_PER_S, until % JM_NS_PER_S};
+    bool yes;
+    pthread_mutex_lock(&l->lock);
+    while (!(yes = done(l)) && pthread_cond_timedwait(&l->changed, &l->lock, &ts) == 0)
+        ;
+    yes = yes || done(l);
+    pthread_mutex_unlock(&l->lock);
+    return yes;
+}
+
+static bool all_warm(struct jm_load *l)
+{
+    return atomic_load(&l->cold) == 0;
+}
+
+static int start_threads(struct jm_load *l, struct jm_err *err)
+{
+    l->worker = calloc((size_t)l->workers, sizeof(struct jm_worker *));
+    if (!l->worker)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for %d load threads", l->workers);
+    for (int i = 0; i < l->workers; i++) {
+        int rc = jm_worker_new(l, i, &l->worker[i], err);
+        if (rc)
+            return rc;
+    }
+    atomic_store(&l->cold, l->workers);
+    for (int i = 0; i < l->workers; i++) {
+        int e = pthread_create(&l->worker[i]->thread, NULL, jm_worker_run, l->worker[i]);
+        if (e != 0) {
+            l->worker[i]->thread = 0;
+            return jm_err_sys(err, e, "a load thread cannot be started");
+        }
+    }
+    wait_for(l, all_warm, jm_clock_mono(&l->clock) + l->client.connect_ns);
+    return 0;
+}
+
+/* The model's name and length, where they are not given. */
+static int find_model(struct jm_load *l, int *max_len, struct jm_err *err)
+{
+    struct jm_endpoint e;
+    int rc = jm_load_probe(&l->cfg, NULL, &e, err);
+    if (rc)
+        return rc;
+    *max_len = e.max_model_len;
+    snprintf(l->model, sizeof l->model, "%s", l->cfg.model ? l->cfg.model : e.model);
+    if (!l->model[0])
+        return jm_err_set(err, JM_EABSENT, "the endpoint does not list its models: name one");
+    return 0;
+}
+
+int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, struct jm_load **out,
+                struct jm_err *err)
+{
+    struct jm_load *l = calloc(1, sizeof *l);
+    int max_len = -1;
+    if (!l)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the load generator");
+    l->cfg = *cfg;
+    l->sink = sink ? *sink : (struct jm_load_sink){0};
+    l->clock = jm_clock_system();
+    l->transport = &jm_transport_plain;
+    l->stamping[0] = l->stamping[1] = -1;
+    init_sync(l);
+    jm_str_init(&l->client.auth);
+    jm_str_init(&l->prompts.file);
+    int rc = own_cfg(l, err);
+    if (rc == 0)
+        rc = check_cfg(&l->cfg, err);
+    if (rc == 0)
+        rc = check_files(&l->cfg, err);
+    const struct jm_dialect *d = jm_dialect_for(l->cfg.api);
+    if (rc == 0)
+        rc = d ? jm_reader_init(&l->reader, d, err) : jm_err_set(err, JM_EINVAL, "this API is not known");
+    if (rc == 0)
+        rc = jm_client_init(&l->client, &l->cfg, err);
+    if (rc == 0)
+        rc = find_model(l, &max_len, err);
+    if (rc == 0) { /* the probe found which of the host's addresses answers */
+        int fd;
+        rc = jm_target_connect(&l->client.target, l->client.connect_ns, &fd, err);
+        if (rc == 0)
+            close(fd);
+    }
+    if (rc == 0)
+        rc = jm_prompts_init(&l->prompts, &l->cfg, &l->reader, &l->client, l->model, max_len, err);
+    l->workers = threads_for(&l->cfg);
+    if (rc == 0 && !jm_stamps_warm(&l->clock, l->stamping))
+        jm_logf(l->cfg.log, JM_LOG_WARN, ROOM,
+                "this kernel gives no receive stamps: times are taken when bytes are read");
+    if (rc == 0)
+        rc = start_threads(l, err);
+    if (rc) {
+        jm_load_free(l);
+        return rc;
+    }
+    *out = l;
+    return 0;
+}
+
+/* --- running
+ * ------------------------------------------------------------------------------------------------------ */
+static bool begun_well_or_ill(struct jm_load *l)
+{
+    int64_t refused = atomic_load(&l->refused);
+    return atomic_load(&l->answered) || refused >= START_REFUSALS || atomic_load(&l->finished) > refused;
+}
+
+int jm_load_start(struct jm_load *l, struct jm_err *err)
+{
+    if (l->begun)
+        return jm_err_set(err, JM_ESTATE, "the load was started before");
+    l->begun = true;
+    l->t0 = jm_clock_mono(&l->clock);
+    atomic_store(&l->start, true);
+    wake_all(l);
+    wait_for(l, begun_well_or_ill, l->t0 + START_WAIT);
+    if (!atomic_load(&l->answered) && atomic_load(&l->refused) >= START_REFUSALS) {
+        jm_load_stop(l);
+        jm_load_drain(l, 0);
+        return jm_err_set(err, JM_ENET, "the endpoint http%s://%s serves no request (the first %d: %s)",
+                          l->client.target.tls ? "s" : "", l->client.target.authority, START_REFUSALS,
+                          l->first_error);
+    }
+    return 0;
+}
+
+void jm_load_live(struct jm_load *l, struct jm_load_live *out)
+{
+    uint64_t lag[JM_HIST_BINS] = {0};
+    int64_t ppm = 0;
+    for (int i = 0; i < l->workers; i++) {
+        jm_recent_sum(&l->worker[i]->lag, jm_clock_mono(&l->clock), lag);
+        ppm += atomic_load(&l->worker[i]->cpu_recent_ppm);
+    }
+    *out = (struct jm_load_live){.started = atomic_load(&l->started),
+                                 .finished = atomic_load(&l->finished),
+                                 .ok = atomic_load(&l->ok),
+                                 .failed = atomic_load(&l->failed),
+                                 .in_flight = atomic_load(&l->in_flight),
+                                 .tokens = atomic_load(&l->tokens),
+                                 .lag_p99_ms = jm_hist_quantile(lag, 0.99) / 1000,
+                                 .cpu = (double)ppm / 1e6};
+}
+
+void jm_load_stop(struct jm_load *l)
+{
+    atomic_store(&l->stop, true);
+    wake_all(l);
+}
+
+static bool nothing_left(struct jm_load *l)
+{
+    bool stopped = true;
+    for (int i = 0; i < l->workers; i++)
+        stopped &= atomic_load(&l->worker[i]->halted);
+    return stopped && atomic_load(&l->in_flight) == 0;
+}
+
+int jm_load_drain(struct jm_load *l, int64_t timeout_ns)
+{
+    jm_load_stop(l);
+    if (wait_for(l, nothing_left, jm_clock_mono(&l->clock) + (timeout_ns > 0 ? timeout_ns : 0)))
+        return 0;
+    atomic_store(&l->abandon, true);
+    wake_all(l);
+    wait_for(l, nothing_left, jm_clock_mono(&l->clock) + ABANDON_WAIT);
+    return JM_ETIMEOUT;
+}
+
+void jm_load_free(struct jm_load *l)
+{
+    if (!l)
+        return;
+    atomic_store(&l->quit, true);
+    wake_all(l);
+    for (int i = 0; l->worker && i < l->workers; i++)
+        if (l->worker[i] && l->worker[i]->thread)
+            pthread_join(l->worker[i]->thread, NULL);
+    for (int i = 0; l->worker && i < l->workers; i++)
+        jm_worker_free(l->worker[i]);
+    free(l->worker);
+    for (int i = 0; i < 2; i++)
+        if (l->stamping[i] >= 0)
+            close(l->stamping[i]);
+    jm_prompts_release(&l->prompts);
+    jm_client_release(&l->client);
+    for (size_t i = 0; i < sizeof l->strings / sizeof *l->strings; i++)
+        free(l->strings[i]);
+    pthread_mutex_destroy(&l->lock);
+    pthread_mutex_destroy(&l->sink_lock);
+    pthread_cond_destroy(&l->changed);
+    free(l);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the run file keeps about the load: how it was made, how well the client kept up, and whether what was
+ * asked came. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "load/worker.h"
+
+#include "base/banned.h"
+
+/* A client is the bottleneck when requests leave late by more than this share of the median gap between
+ * tokens, or when a load thread uses this share of its core (measured: reading stays in time up to about 80
+ * %). */
+#define LATE_SHARE 0.05
+#define BUSY_SHARE 0.80
+
+struct out {
+    void (*put)(void *, const char *, const char *);
+    void *self;
+};
+
+__attribute__((format(printf, 3, 4))) static void fact(const struct out *o, const char *key, const char *fmt,
+                                                       ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    o->put(o->self, key, text);
+}
+
+static void number(const struct out *o, const char *key, double v)
+{
+    if (!isnan(v))
+        fact(o, key, "%.6g", v);
+}
+
+static void plan(const struct out *o, const struct jm_load *l)
+{
+    const struct jm_load_cfg *c = &l->cfg;
+    fact(o, "load.url", "http%s://%s%s", l->client.target.tls ? "s" : "", l->client.target.authority,
+         l->client.target.prefix);
+    fact(o, "load.api", "%s", l->reader.d->name);
+    fact(o, "load.model", "%s", l->model);
+    fact(o, "load.shape", "%s", c->shape == JM_LOAD_CLOSED ? "closed" : "poisson");
+    if (c->concurrency > 0)
+        fact(o, c->shape == JM_LOAD_CLOSED ? "load.concurrency" : "load.in_flight_limit", "%d",
+             c->concurrency);
+    if (c->shape == JM_LOAD_POISSON)
+        fact(o, "load.rate", "%.17g", c->rate);
+    fact(o, "load.seed", "%llu", (unsigned long long)c->seed);
+    fact(o, "load.threads", "%d", l->workers);
+    fact(o, "load.synthetic", "%s", l->prompts.lines ? "no" : "yes");
+    fact(o, "load.prompts.sha256", "%s", l->prompts.sha256);
+    if (l->prompts.lines) {
+        fact(o, "load.prompts.count", "%zu", l->prompts.lines);
+        fact(o, "load.prompts.repeated", "%s",
+             atomic_load(&l->started) > (int64_t)l->prompts.lines ? "yes" : "no");
+    } else {
+        fact(o, "load.isl", "%d", c->isl);
+        fact(o, "load.isl.mode", "%s", jm_isl_mode_name(l->prompts.mode));
+        fact(o, "load.isl.checked", "%s", l->prompts.checked ? "yes" : "no");
+        number(o, "load.isl.overhead", l->prompts.overhead);
+        fact(o, "load.prompts.shared", "%s", c->shared_prompt ? "yes" : "no");
+    }
+    if (c->osl > 0)
+        fact(o, "load.osl", "%d", c->osl);
+    fact(o, "load.ignore_eos", "%s", c->ignore_eos ? "yes" : "no");
+    if (c->extra_json)
+        fact(o, "load.extra", "%.500s", c->extra_json);
+    if (l->client.tls) {
+        fact(o, "load.tls", "%s", l->client.tls->version());
+        fact(o, "load.tls.verified", "%s", c->insecure ? "no" : "yes");
+    }
+}
+
+static void lengths(const struct out *o, const struct jm_load *l)
+{
+    int64_t right = atomic_load(&l->osl_right), wrong = atomic_load(&l->osl_wrong);
+    if (right + wrong > 0)
+        fact(o, "load.osl.kept", "%lld of %lld", (long long)right, (long long)(right + wrong));
+    right = atomic_load(&l->isl_right);
+    wrong = atomic_load(&l->isl_wrong);
+    if (right + wrong > 0)
+        fact(o, "load.isl.kept", "%lld of %lld", (long long)right, (long long)(right + wrong));
+    if (atomic_load(&l->isl_cut) > 0)
+        fact(o, "load.isl.cut", "%lld", (long long)atomic_load(&l->isl_cut));
+}
+
+static void client(const struct out *o, const struct jm_load *l)
+{
+    uint64_t lag[JM_HIST_BINS] = {0}, gap[JM_HIST_BINS] = {0}, behind[JM_HIST_BINS] = {0};
+    int64_t kernel = 0, user = 0, stepped = 0, now = jm_clock_mono(&l->clock);
+    double cpu = 0, busiest = 0, s = l->begun ? (double)(now - l->t0) / 1e9 : 0;
+    for (int i = 0; i < l->workers; i++) {
+        struct jm_worker *w = l->worker[i];
+        jm_hist_sum(&w->lag_all, lag);
+        jm_hist_sum(&w->gap, gap);
+        jm_hist_sum(&w->env.behind, behind);
+        kernel += atomic_load(&w->kernel);
+        user += atomic_load(&w->user);
+        stepped += atomic_load(&w->stepped);
+        double share = s > 0 ? (double)atomic_load(&w->cpu_ns) / 1e9 / s : 0;
+        cpu += share;
+        busiest = share > busiest ? share : busiest;
+    }
+    fact(o, "load.transport", "%s", l->transport->name);
+    fact(o, "load.stamps", "%s",
+         user == 0 && kernel > 0 ? "kernel"
+         : kernel == 0           ? "user"
+         : user * 100 < kernel   ? "kernel, few user"
+                                 : "mixed");
+    fact(o, "load.stamps.kernel", "%lld", (long long)kernel);
+    fact(o, "load.stamps.user", "%lld", (long long)user);
+    fact(o, "load.stamps.refused", "%lld", (long long)stepped);
+    double late = jm_hist_quantile(lag, 0.99) / 1000, itl = jm_hist_quantile(gap, 0.5) / 1000;
+    number(o, "load.lag.p99_ms", late);
+    number(o, "load.read_lag.p99_ms", jm_hist_quantile(behind, 0.99) / 1000);
+    number(o, "load.itl.p50_ms", itl);
+    number(o, "load.cpu", cpu);
+    fact(o, "load.resent", "%lld", (long long)atomic_load(&l->resent));
+    fact(o, "load.unsent", "%lld", (long long)atomic_load(&l->unsent));
+    if (isnan(late)) {
+        fact(o, "load.client", "unknown: nothing was sent");
+    } else {
+        bool slow = !isnan(itl) && late > LATE_SHARE * itl && l->cfg.shape == JM_LOAD_POISSON;
+        fact(o, "load.client", "%s", slow || busiest > BUSY_SHARE ? "client-limited" : "ok");
+    }
+}
+
+void jm_load_facts(const struct jm_load *l, void (*put)(void *self, const char *key, const char *value),
+                   void *self)
+{
+    struct out o = {put, self};
+    plan(&o, l);
+    lengths(&o, l);
+    client(&o, l);
+}

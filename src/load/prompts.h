@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is sent: prompts from a JSONL file, or synthetic ones of a given length. A set is prepared once and
+ * then read-only, so that every thread makes its requests from it; the same seed gives the same prompts. */
+#ifndef JM_LOAD_PROMPTS_H
+#define JM_LOAD_PROMPTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "load/client.h"
+#include "load/dialect.h"
+#include "load/load.h"
+#include "wire/jsontok.h"
+
+/* One request ready to be sent. */
+struct jm_prompt {
+    struct jm_str wire; /* the whole HTTP request */
+    struct jm_str text; /* the prompt alone */
+    char slice[32], sha256[65];
+    int64_t asked_isl, asked_osl; /* -1: no wish */
+};
+void jm_prompt_init(struct jm_prompt *p);
+void jm_prompt_release(struct jm_prompt *p);
+
+/* How the length of synthetic prompts was reached. */
+enum jm_isl_mode {
+    JM_ISL_NONE,     /* prompts of a file */
+    JM_ISL_TOKENIZE, /* the server's tokenizer counted each word, its usage the rest: exact */
+    JM_ISL_PROBE,    /* tokens = a + b * words from the usage of two probes */
+    JM_ISL_WORDS     /* nobody counts: one word was taken for one token */
+};
+
+#define JM_WORDS_MOST 256
+
+struct jm_prompts {
+    const struct jm_load_cfg *cfg; /* the load's own copy */
+    const struct jm_reader *reader;
+    struct jm_client *client;
+    const char *model;
+    char sha256[65]; /* of the file, or of what the synthetic prompts are made from */
+    /* file */
+    struct jm_str file;
+    struct jm_prompt_line *line;
+    size_t lines;
+    /* synthetic */
+    enum jm_isl_mode mode;
+    bool checked; /* usage of a probe agreed with the length asked for */
+    size_t words; /* of the list that are used */
+    const char *word[JM_WORDS_MOST];
+    int cost[JM_WORDS_MOST]; /* tokens of each, with JM_ISL_TOKENIZE */
+    int cheapest;
+    double overhead, per_word; /* tokens that every prompt has; tokens a word without JM_ISL_TOKENIZE */
+};
+
+/* Reads the file, or finds out how long prompts become (asks the endpoint). max_model_len -1: unknown. */
+int jm_prompts_init(struct jm_prompts *p, const struct jm_load_cfg *cfg, const struct jm_reader *reader,
+                    struct jm_client *client, const char *model, int max_model_len, struct jm_err *err);
+void jm_prompts_release(struct jm_prompts *p);
+/* Makes request number index (0-based; a file is gone through again from its start). Any thread. */
+int jm_prompts_make(const struct jm_prompts *p, int64_t index, struct jm_prompt *out, struct jm_err *err);
+const char *jm_isl_mode_name(enum jm_isl_mode m);
+
+/* --- parts (prompt_file.c, synth.c) */
+struct jm_prompt_line {
+    struct jm_jtoken text;
+    struct jm_span turns, ids;
+    int64_t max_tokens;
+    char slice[32];
+};
+/* Reads the lines of p->file; errors name path and line. */
+int jm_prompt_file_read(struct jm_prompts *p, const char *path, struct jm_err *err);
+/* Finds out what words cost. */
+int jm_synth_calibrate(struct jm_prompts *p, struct jm_err *err);
+/* Appends the text of synthetic prompt number index for a budget of isl tokens. */
+void jm_synth_text(const struct jm_prompts *p, int64_t index, int isl, struct jm_str *out);
+/* A request with this prompt. stream false, max_tokens 1: a probe. */
+int jm_prompts_write(const struct jm_prompts *p, const struct jm_ask *ask, struct jm_str *wire,
+                     struct jm_err *err);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One request at a time on one connection: connect, send, read, hand over, and what time limits do to it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "load/worker.h"
+
+#include "base/banned.h"
+
+#define RESEND_WITHIN                                                                                        \
+    (JM_NS_PER_S) /* a kept connection that dies this soon was closed before the request came */
+#define DONE_GRACE (JM_NS_PER_S) /* between [DONE] and the end of the answer's framing */
+
+static void on_ready(void *self, int64_t t);
+static void on_sent(void *self, int64_t t);
+static void on_bytes(void *self, struct jm_span in, int64_t t);
+static void on_lost(void *self, enum jm_lost why, const char *words, int64_t t);
+
+static const struct jm_link_user user = {on_ready, on_sent, on_bytes, on_lost};
+
+struct jm_slot *jm_slot_new(struct jm_worker *w)
+{
+    struct jm_slot *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->w = w;
+    jm_call_init(&s->call, &w->l->reader, w->l->cfg.keep_text);
+    jm_prompt_init(&s->prompt);
+    return s;
+}
+
+static void drop_link(struct jm_slot *s)
+{
+    if (s->link)
+        s->w->l->transport->close(s->link);
+    s->link = NULL;
+    s->open = false;
+    if (s->opening) {
+        s->opening = false;
+        s->w->opening--;
+    }
+}
+
+void jm_slot_free(struct jm_slot *s)
+{
+    if (!s)
+        return;
+    drop_link(s);
+    jm_call_release(&s->call);
+    jm_prompt_release(&s->prompt);
+    free(s);
+}
+
+/* The request is over: hand it over, see to the connection, go on. */
+static void finish(struct jm_slot *s)
+{
+    struct jm_worker *w = s->w;
+    struct jm_call *c = &s->call;
+    bool ok = c->r.end == JM_END_OK;
+    if (!c->keep_alive || c->noisy)
+        drop_link(s);
+    s->state = JM_SLOT_IDLE;
+    w->busy--;
+    jm_load_deliver(w->l, w, c, jm_str_span(&s->prompt.text));
+    s->failures = ok ? 0 : s->failures + 1;
+    jm_worker_next(w, s, ok);
+}
+
+static void fail(struct jm_slot *s, enum jm_end end, const char *words, int64_t t)
+{
+    s->call.keep_alive = false;
+    jm_call_fail(&s->call, end, words, t);
+    finish(s);
+}
+
+bool jm_slot_open(struct jm_slot *s)
+{
+    struct jm_err err;
+    s->open = false;
+    s->fresh = true;
+    if (s->w->l->transport->open(&s->w->env, s, &user, &s->link, &err) != 0) {
+        s->link = NULL;
+        snprintf(s->w->failed, sizeof s->w->failed, "%.250s", err.text);
+        return false;
+    }
+    s->opening = true;
+    s->w->opening++;
+    return true;
+}
+
+static void transmit(struct jm_slot *s)
+{
+    struct jm_request *r = &s->call.r;
+    int64_t now = jm_clock_mono(&s->w->env.clock);
+    s->state = JM_SLOT_BUSY;
+    s->since = now;
+    r->t[JM_T_CONNECTED] = s->opened;
+    r->reused = !s->fresh;
+    s->w->l->transport->send(s->link,
+                             jm_str_span(&s->prompt.wire)); /* may end the request: s is not touched after */
+}
+
+/* Fills what is known before the answer. */
+static void prepare_call(struct jm_slot *s)
+{
+    struct jm_request *r = &s->call.r;
+    const struct jm_prompt *p = &s->prompt;
+    jm_call_begin(&s->call);
+    r->id = s->id;
+    r->t[JM_T_SCHEDULED] = s->scheduled;
+    r->t[JM_T_ADMITTED] = s->admitted;
+    memcpy(r->slice, p->slice, sizeof r->slice);
+    r->asked_isl = p->asked_isl;
+    r->asked_osl = p->asked_osl;
+    r->prompt_bytes = (int64_t)p->text.len;
+    memcpy(r->prompt_sha256, p->sha256, sizeof r->prompt_sha256);
+    s->call.prompt_empty = p->text.len == 0;
+    s->done_at = -1;
+}
+
+void jm_slot_begin(struct jm_slot *s, int64_t id, int64_t scheduled)
+{
+    struct jm_worker *w = s->w;
+    struct jm_prompt *p = jm_worker_prompt(w);
+    s->id = id;
+    s->scheduled = scheduled;
+    s->admitted = jm_clock_mono(&w->env.clock);
+    s->resent = false;
+    w->busy++;
+    atomic_fetch_add(&w->l->started, 1);
+    atomic_fetch_add(&w->l->in_flight, 1);
+    s->state = JM_SLOT_CONNECTING;
+    s->since = s->admitted;
+    if (!p) {
+        prepare_call(s);
+        fail(s, JM_END_ABORTED, "out of memory while making the request", -1);
+        return;
+    }
+    struct jm_prompt swap = s->prompt; /* its memory goes back into the ring */
+    s->prompt = *p;
+    *p = swap;
+    prepare_call(s);
+    if (s->open)
+        transmit(s);
+    else if (!s->link && !jm_slot_open(s))
+        fail(s, JM_END_REFUSED, w->failed, s->admitted);
+}
+
+static void on_ready(void *self, int64_t t)
+{
+    struct jm_slot *s = self;
+    s->open = true;
+    s->opened = t;
+    s->opening = false;
+    s->w->opening--;
+    if (s->state == JM_SLOT_CONNECTING)
+        transmit(s);
+    else if (!s->w->warm)
+        jm_worker_warm(s->w);
+}
+
+static void on_sent(void *self, int64_t t)
+{
+    struct jm_slot *s = self;
+    struct jm_request *r = &s->call.r;
+    if (s->state != JM_SLOT_BUSY)
+        return;
+    s->fresh = false;
+    r->t[JM_T_SENT] = t;
+    s->since = t;
+    int64_t lag = (t - r->t[JM_T_SCHEDULED]) / JM_NS_PER_US;
+    jm_recent_add(&s->w->lag, t, lag);
+    jm_hist_add(&s->w->lag_all, lag);
+}
+
+static void on_bytes(void *self, struct jm_span in, int64_t t)
+{
+    struct jm_slot *s = self;
+    struct jm_load *l = s->w->l;
+    if (s->state != JM_SLOT_BUSY) { /* nobody asked: the connection cannot be trusted any more */
+        drop_link(s);
+        return;
+    }
+    int64_t before = s->call.counted;
+    bool over = jm_call_bytes(&s->call, in, t);
+    s->since = t;
+    if (s->call.counted > before)
+        atomic_fetch_add_explicit(&l->tokens, s->call.counted - before, memory_order_relaxed);
+    if (s->call.r.http_status >= 200 && s->call.r.http_status < 300 &&
+        !atomic_load_explicit(&l->answered, memory_order_relaxed)) {
+        atomic_store(&l->answered, true);
+        jm_load_changed(l);
+    }
+    if (over)
+        finish(s);
+    else if (s->done_at < 0 && jm_call_complete(&s->call))
+        s->done_at = t;
+}
+
+static void on_lost(void *self, enum jm_lost why, const char *words, int64_t t)
+{
+    struct jm_slot *s = self;
+    struct jm_request *r = &s->call.r;
+    s->link = NULL;
+    s->open = false;
+    if (s->opening) {
+        s->opening = false;
+        s->w->opening--;
+    }
+    if (s->state != JM_SLOT_BUSY && s->state != JM_SLOT_CONNECTING) {
+        /* an idle connection: opened again when it is needed. Before the start a failure is kept, to be told
+         */
+        if (!s->w->warm) {
+            snprintf(s->w->failed, sizeof s->w->failed, "%.250s", words ? words : "closed at once");
+            jm_worker_warm(s->w);
+        }
+        return;
+    }
+    if (s->state == JM_SLOT_CONNECTING) {
+        fail(s, why == JM_LOST_TLS ? JM_END_TLS : JM_END_REFUSED, words ? words : "the connection was closed",
+             t);
+        return;
+    }
+    /* A kept connection that the server closed for idleness just as the request was sent. Only when not one
+     * byte of an answer came, only once, and only at once: an engine that worked on it before it died must
+     * not work again. */
+    if (!s->call.http.seen && r->reused && !s->resent && t - s->admitted < RESEND_WITHIN &&
+        (why == JM_LOST_END || why == JM_LOST_RESET)) {
+        s->resent = true;
+        atomic_fetch_add(&s->w->l->resent, 1);
+        r->t[JM_T_SENT] = -1;
+        s->state = JM_SLOT_CONNECTING;
+        s->since = t;
+        if (!jm_slot_open(s))
+            fail(s, JM_END_REFUSED, s->w->failed, t);
+        return;
+    }
+    if (why == JM_LOST_TLS)
+        jm_call_fail(&s->call, JM_END_TLS, words, t);
+    else
+        jm_call_closed(&s->call, words, t);
+    finish(s);
+}
+
+/* "no byte for 60 s" */
+static void over_limit(struct jm_slot *s, enum jm_end end, const char *what, int64_t limit, int64_t now)
+{
+    char words[160];
+    snprintf(words, sizeof words, "%s within the client's limit of %.6g s", what, (double)limit / 1e9);
+    drop_link(s);
+    fail(s, end, words, now);
+}
+
+void jm_slot_check(struct jm_slot *s, int64_t now)
+{
+    const struct jm_client *c = &s->w->l->client;
+    const struct jm_request *r = &s->call.r;
+    if (s->state == JM_SLOT_CONNECTING) {
+        if (now - s->since > c->connect_ns)
+            over_limit(s, JM_END_REFUSED, "no connection", c->connect_ns, now);
+        return;
+    }
+    if (s->state != JM_SLOT_BUSY)
+        return;
+    if (s->done_at >= 0 &&
+        now - s->done_at > DONE_GRACE) { /* all content came; some proxies keep the stream open */
+        drop_link(s);
+        jm_call_closed(&s->call, "the answer was complete, its connection stayed open", s->done_at);
+        finish(s);
+    } else if (now - s->admitted > c->total_ns) {
+        over_limit(s, JM_END_TIMEOUT, "the request was not done", c->total_ns, now);
+    } else if (r->t[JM_T_SENT] < 0 ? now - s->since > c->stall_ns : false) {
+        over_limit(s, JM_END_STALLED, "the request was not taken", c->stall_ns, now);
+    } else if (r->t[JM_T_SENT] >= 0 && r->t[JM_T_HEADERS] < 0 && now - r->t[JM_T_SENT] > c->header_ns) {
+        over_limit(s, JM_END_STALLED, "no response header", c->header_ns, now);
+    } else if (r->t[JM_T_HEADERS] >= 0 && now - s->since > c->stall_ns) {
+        over_limit(s, JM_END_STALLED, "no further byte", c->stall_ns, now);
+    }
+}
+
+void jm_slot_abandon(struct jm_slot *s, const char *words)
+{
+    if (s->state != JM_SLOT_BUSY && s->state != JM_SLOT_CONNECTING)
+        return;
+    drop_link(s);
+    fail(s, JM_END_UNFINISHED, words, -1);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A transport opens connections on a libuv loop and hands over bytes with the time at which they came. One
+ * file and one row of transport_for() a transport; plain (own sockets, kernel stamps, TLS by module) is the
+ * first. */
+#ifndef JM_LOAD_TRANSPORT_H
+#define JM_LOAD_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/span.h"
+#include "load/client.h"
+#include "load/hist.h"
+#include "load/stamp.h"
+
+enum jm_lost {
+    JM_LOST_END,     /* the other side closed in order */
+    JM_LOST_RESET,   /* reset, or another error of the connection */
+    JM_LOST_REFUSED, /* could not be opened: refused, unreachable */
+    JM_LOST_TLS
+};
+
+/* What the owner of a connection is told. Each may close the connection. */
+struct jm_link_user {
+    void (*ready)(void *self, int64_t t);                                     /* may send */
+    void (*sent)(void *self, int64_t t);                                      /* all that was given to send */
+    void (*bytes)(void *self, struct jm_span in, int64_t t);                  /* t: when they arrived */
+    void (*lost)(void *self, enum jm_lost why, const char *words, int64_t t); /* the link is closed already */
+};
+
+struct jm_link_env { /* one a thread */
+    uv_loop_t *loop;
+    struct jm_clock clock;
+    const struct jm_client *client;
+    struct jm_stamps stamps;
+    struct jm_hist behind; /* kernel stamp to user space, µs */
+    char *buf;             /* for reads */
+    size_t buf_n;
+};
+
+struct jm_link;
+
+struct jm_transport {
+    const char *name;
+    /* Begins to connect. The callbacks come later, never from inside. */
+    int (*open)(struct jm_link_env *env, void *self, const struct jm_link_user *user, struct jm_link **out,
+                struct jm_err *err);
+    /* The bytes stay the caller's and must live until sent() or the end of the link. May call sent() or
+     * lost(). */
+    void (*send)(struct jm_link *l, struct jm_span bytes);
+    void (*close)(struct jm_link *l); /* no callback follows */
+};
+
+extern const struct jm_transport jm_transport_plain;
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Own TCP sockets under uv_poll, read with recvmsg() so that the kernel's receive stamp comes with the bytes.
+ * uv_tcp and OpenSSL's socket BIO would hide it; so TLS is fed in memory, and its plaintext has the stamp of
+ * the read that completed its record. */
+#include "load/transport.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+#define READS_AT_ONCE 8 /* then the other connections get their turn */
+
+enum state { CONNECTING, HANDSHAKE, OPEN, CLOSED };
+
+struct jm_link {
+    uv_poll_t poll;
+    int fd, events;
+    enum state state;
+    bool sending;
+    struct jm_link_env *env;
+    void *self;
+    const struct jm_link_user *user;
+    struct jm_span out; /* still to be sent, plain */
+    struct jm_tls_session *tls;
+    int64_t earliest; /* no later read can have an earlier stamp */
+};
+
+static int64_t now_of(const struct jm_link *l)
+{
+    return jm_clock_mono(&l->env->clock);
+}
+
+static void freed(uv_handle_t *h)
+{
+    free(h->data);
+}
+
+static void link_close(struct jm_link *l)
+{
+    if (l->state == CLOSED)
+        return;
+    if (l->tls) {
+        if (l->state == OPEN) { /* a closing alert, as far as it can be sent at once */
+            const char *p;
+            l->env->client->tls->shutdown(l->tls);
+            size_t n = l->env->client->tls->pending(l->tls, &p);
+            if (n)
+                (void)!send(l->fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        }
+        l->env->client->tls->close(l->tls);
+    }
+    l->tls = NULL;
+    l->state = CLOSED;
+    uv_poll_stop(&l->poll);
+    uv_close((uv_handle_t *)&l->poll, freed);
+    close(l->fd);
+}
+
+static void lose(struct jm_link *l, enum jm_lost why, const char *words)
+{
+    const struct jm_link_user *user = l->user;
+    void *self = l->self;
+    int64_t t = now_of(l);
+    if (l->state == CLOSED)
+        return;
+    link_close(l);
+    user->lost(self, why, words, t);
+}
+
+static void lose_errno(struct jm_link *l, int e)
+{
+    char buf[96], words[192];
+    if (l->state == CONNECTING) {
+        jm_target_why(&l->env->client->target, e, words, sizeof words);
+        lose(l, JM_LOST_REFUSED, words);
+    } else {
+        lose(l, JM_LOST_RESET, e == ECONNRESET ? "the connection was reset" : strerror_r(e, buf, sizeof buf));
+    }
+}
+
+static void on_poll(uv_poll_t *h, int status, int events);
+
+static void want(struct jm_link *l, int events)
+{
+    if (l->state == CLOSED || l->events == events)
+        return;
+    l->events = events;
+    uv_poll_start(&l->poll, events, on_poll);
+}
+
+/* Sends what is there. False when the link was lost. The moment told as sent is that before the last send():
+ * after it, this thread may have lost its processor, and the answer would seem to come first. */
+static bool flush(struct jm_link *l)
+{
+    const struct jm_tls_ops *tls = l->env->client->tls;
+    int64_t at = l->earliest;
+    for (;;) {
+        const char *p = l->out.p;
+        size_t n = l->tls ? tls->pending(l->tls, &p) : l->out.n;
+        if (!n)
+            break;
+        at = now_of(l);
+        ssize_t k = send(l->fd, p, n, MSG_NOSIGNAL);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0 && errno == EAGAIN) {
+            want(l, UV_READABLE | UV_WRITABLE);
+            return true;
+        }
+        if (k < 0) {
+            lose_errno(l, errno);
+            return false;
+        }
+        if (l->tls)
+            tls->sent(l->tls, (size_t)k);
+        else
+            l->out = jm_span_sub(l->out, (size_t)k, n);
+    }
+    want(l, UV_READABLE);
+    if (l->sending) {
+        l->sending = false;
+        l->earliest = at > l->earliest ? at : l->earliest; /* the answer cannot be older */
+        l->user->sent(l->self, at);
+    }
+    return l->state != CLOSED;
+}
+
+static void link_send(struct jm_link *l, struct jm_span bytes)
+{
+    l->sending = true;
+    if (!l->tls)
+        l->out = bytes;
+    else if (!l->env->client->tls->write(l->tls, bytes.p, bytes.n)) {
+        lose(l, JM_LOST_TLS, "TLS could not take the request");
+        return;
+    }
+    flush(l);
+}
+
+static void handshake(struct jm_link *l)
+{
+    char why[JM_TLS_WHY] = "";
+    int rc = l->env->client->tls->handshake(l->tls, why);
+    if (rc == JM_TLS_FAILED) {
+        lose(l, JM_LOST_TLS, why);
+        return;
+    }
+    if (!flush(l) || rc == JM_TLS_MORE)
+        return;
+    l->state = OPEN;
+    l->user->ready(l->self, now_of(l));
+}
+
+static void connected(struct jm_link *l)
+{
+    const struct jm_client *c = l->env->client;
+    int e = 0;
+    socklen_t n = sizeof e;
+    if (getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &e, &n) != 0)
+        e = errno;
+    if (e) {
+        lose_errno(l, e);
+        return;
+    }
+    l->earliest = now_of(l);
+    if (c->tls) {
+        l->state = HANDSHAKE;
+        if (!(l->tls = c->tls->open(c->tls_ctx, c->target.host, c->target.is_ip))) {
+            lose(l, JM_LOST_TLS, "TLS could not be started: out of memory");
+            return;
+        }
+        handshake(l);
+        return;
+    }
+    l->state = OPEN;
+    want(l, UV_READABLE);
+    l->user->ready(l->self, l->earliest);
+}
+
+/* Ciphertext is in; hands out the plaintext of its complete records. */
+static void plaintext(struct jm_link *l, int64_t t)
+{
+    const struct jm_tls_ops *tls = l->env->client->tls;
+    char why[JM_TLS_WHY] = "";
+    if (l->state == HANDSHAKE)
+        handshake(l);
+    while (l->state == OPEN) {
+        int n = tls->read(l->tls, l->env->buf, (int)l->env->buf_n, why);
+        if (n == JM_TLS_MORE)
+            break;
+        if (n == JM_TLS_CLOSED) {
+            lose(l, JM_LOST_END, NULL);
+            return;
+        }
+        if (n == JM_TLS_FAILED) {
+            lose(l, JM_LOST_TLS, why);
+            return;
+        }
+        l->user->bytes(l->self, (struct jm_span){l->env->buf, (size_t)n}, t);
+    }
+    if (l->state == OPEN)
+        flush(l); /* key updates and the like */
+}
+
+/* One read. False when there is no more, or no link any more. */
+static bool read_once(struct jm_link *l)
+{
+    union {
+        char b[CMSG_SPACE(sizeof(struct timespec)) + 64];
+        struct cmsghdr align;
+    } control;
+    struct iovec v = {l->env->buf, l->env->buf_n};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(l->fd, &m, 0);
+    if (n < 0) {
+        if (errno != EAGAIN && errno != EINTR)
+            lose_errno(l, errno);
+        return false;
+    }
+    if (n == 0) {
+        if (l->tls) /* without the closing alert somebody on the way may have cut it */
+            lose(l, l->state == HANDSHAKE ? JM_LOST_TLS : JM_LOST_RESET,
+                 l->state == HANDSHAKE ? "TLS handshake failed: the server closed the connection"
+                                       : "the connection was closed without the end of TLS");
+        else
+            lose(l, JM_LOST_END, NULL);
+        return false;
+    }
+    int64_t now = now_of(l), t = jm_stamps_of(&l->env->stamps, &m, now, l->earliest);
+    l->earliest = t;
+    jm_hist_add(&l->env->behind, (now - t) / JM_NS_PER_US);
+    if (l->tls) {
+        if (l->env->client->tls->feed(l->tls, l->env->buf, (size_t)n))
+            plaintext(l, t);
+        else
+            lose(l, JM_LOST_TLS, "out of memory while reading TLS");
+    } else {
+        l->user->bytes(l->self, (struct jm_span){l->env->buf, (size_t)n}, t);
+    }
+    return (size_t)n == l->env->buf_n;
+}
+
+static void on_poll(uv_poll_t *h, int status, int events)
+{
+    struct jm_link *l = h->data;
+    if (l->state == CLOSED)
+        return;
+    if (l->state == CONNECTING) {
+        connected(l);
+        return;
+    }
+    if (status < 0)
+        events = UV_READABLE; /* the read tells the cause */
+    if ((events & UV_WRITABLE) && !flush(l))
+        return;
+    if (events & UV_READABLE)
+        for (int i = 0; i < READS_AT_ONCE && l->state != CLOSED && read_once(l); i++)
+            ;
+}
+
+static int link_open(struct jm_link_env *env, void *self, const struct jm_link_user *user,
+                     struct jm_link **out, struct jm_err *err)
+{
+    const struct jm_target *t = &env->client->target;
+    struct jm_link *l = calloc(1, sizeof *l);
+    if (!l)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for a connection");
+    l->env = env;
+    l->self = self;
+    l->user = user;
+    l->poll.data = l;
+    l->fd = jm_target_socket(t);
+    if (l->fd < 0) {
+        int e = errno;
+        free(l);
+        return jm_err_sys(err, e, "a socket cannot be opened");
+    }
+    jm_stamps_enable(l->fd);
+    /* a refusal shows as SO_ERROR at the first poll event */
+    int rc = connect(l->fd, (const struct sockaddr *)&t->addr[t->good].sa, t->addr[t->good].len);
+    if (rc != 0 && errno != EINPROGRESS) {
+        char words[192];
+        jm_target_why(t, errno, words, sizeof words);
+        close(l->fd);
+        free(l);
+        return jm_err_set(err, JM_ENET, "%s", words);
+    }
+    rc = uv_poll_init_socket(env->loop, &l->poll, l->fd);
+    if (rc == 0) {
+        l->poll.data = l;
+        l->events = UV_WRITABLE;
+        rc = uv_poll_start(&l->poll, l->events, on_poll);
+        if (rc != 0) {
+            link_close(l);
+            return jm_err_set(err, JM_EIO, "a connection cannot be watched: %s", uv_strerror(rc));
+        }
+        *out = l;
+        return 0;
+    }
+    close(l->fd);
+    free(l);
+    return jm_err_set(err, JM_EIO, "a connection cannot be watched: %s", uv_strerror(rc));
+}
+
+const struct jm_transport jm_transport_plain = {
+    .name = "plain",
+    .open = link_open,
+    .send = link_send,
+    .close = link_close,
+};

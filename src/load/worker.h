@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the load generator. A worker is a thread with a libuv loop; it has slots, each a connection with
+ * at most one request under way. Slots belong to their worker and are touched by its thread alone; what other
+ * threads read is atomic. */
+#ifndef JM_LOAD_WORKER_H
+#define JM_LOAD_WORKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/rng.h"
+#include "load/call.h"
+#include "load/client.h"
+#include "load/hist.h"
+#include "load/load.h"
+#include "load/prompts.h"
+#include "load/transport.h"
+
+enum jm_slot_state {
+    JM_SLOT_IDLE,       /* with or without a connection */
+    JM_SLOT_CONNECTING, /* a request waits for its connection */
+    JM_SLOT_BUSY,       /* sending, or reading the answer */
+    JM_SLOT_PAUSED      /* after a failure, until resume_at */
+};
+
+struct jm_worker;
+
+struct jm_slot {
+    struct jm_worker *w;
+    struct jm_slot *next_idle;
+    enum jm_slot_state state;
+    struct jm_link *link;
+    bool open;      /* the link may send */
+    bool fresh;     /* no request has used it yet */
+    bool resent;    /* the request went out a second time, on a new connection */
+    bool opening;   /* counted among the connections being opened */
+    int64_t opened; /* when it could send */
+    struct jm_call call;
+    struct jm_prompt prompt;
+    int64_t id, scheduled, admitted;
+    int64_t since;   /* of the present wait: connecting, sending, header, next byte */
+    int64_t done_at; /* [DONE] came, the end of the framing did not */
+    int failures;    /* in a row */
+    int64_t resume_at;
+};
+
+struct jm_arrival {
+    int64_t id, scheduled;
+};
+
+#define JM_READY_PROMPTS 32
+
+struct jm_worker {
+    struct jm_load *l;
+    int index;
+    uv_loop_t loop;
+    uv_async_t wake;
+    uv_timer_t tick;
+    uv_prepare_t prepare;
+    uv_poll_t timer_poll;
+    int timer_fd;
+    pthread_t thread;
+    bool has_loop;
+    atomic_bool halted; /* sends no more */
+    struct jm_link_env env;
+
+    struct jm_slot **slot; /* pointers: callbacks hold them */
+    size_t slots, slots_cap, slots_most;
+    struct jm_slot *idle;
+    size_t busy; /* connecting or busy */
+    size_t opening;
+    bool going, stopped, warm; /* warm: what can be opened before the start is open */
+
+    /* requests made ahead, first in first out */
+    struct jm_prompt ready[JM_READY_PROMPTS];
+    size_t ready_at, ready_n;
+    int64_t next_prompt; /* open loop: index of the next one to make */
+
+    /* open loop */
+    struct jm_rng rng;
+    double due_s;               /* of the next arrival, after t0 */
+    int64_t due_k;              /* its number */
+    struct jm_arrival *backlog; /* due, but no slot free */
+    size_t backlog_at, backlog_n, backlog_cap;
+
+    /* read by others */
+    struct jm_recent lag;        /* scheduled → sent, µs, of the last seconds */
+    struct jm_hist lag_all, gap; /* gap: between token events, µs */
+    _Atomic int64_t cpu_ns, cpu_recent_ppm, kernel, user, stepped;
+    int64_t cpu_at, cpu_was;
+    char failed[256]; /* why the worker could not begin */
+};
+
+struct jm_load {
+    struct jm_load_cfg cfg;
+    char *strings[8];
+    struct jm_load_sink sink;
+    pthread_mutex_t sink_lock;
+    struct jm_client client;
+    struct jm_reader reader;
+    const struct jm_transport *transport;
+    struct jm_prompts prompts;
+    char model[256];
+    struct jm_clock clock;
+    int stamping[2]; /* keeps the kernel stamping */
+    int64_t t0;      /* start, of the schedule */
+
+    struct jm_worker **worker;
+    int workers;
+    pthread_mutex_t lock; /* with `changed`: waits of the caller's thread */
+    pthread_cond_t changed;
+
+    atomic_bool start, stop, abandon, quit, answered /* a 2xx head came */;
+    _Atomic int64_t next_id, next_prompt;
+    _Atomic int64_t started, finished, ok, failed, in_flight, tokens, resent, unsent;
+    _Atomic int64_t refused; /* answers that say "never": refused, TLS, 401, 404, other 4xx */
+    _Atomic int64_t cold;    /* workers that are not warm yet */
+    _Atomic int64_t osl_right, osl_wrong, isl_right, isl_wrong, isl_cut;
+    char first_error[256]; /* under lock */
+    bool begun;
+};
+
+/* slot.c */
+struct jm_slot *jm_slot_new(struct jm_worker *w);
+void jm_slot_free(struct jm_slot *s);
+bool jm_slot_open(
+    struct jm_slot *s); /* begins to connect; false when that is impossible at once (then words are set) */
+void jm_slot_begin(struct jm_slot *s, int64_t id, int64_t scheduled);
+void jm_slot_check(struct jm_slot *s, int64_t now); /* limits of time */
+void jm_slot_abandon(struct jm_slot *s, const char *words);
+/* worker.c */
+int jm_worker_new(struct jm_load *l, int index, struct jm_worker **out, struct jm_err *err);
+void jm_worker_free(struct jm_worker *w); /* its thread has ended */
+void *jm_worker_run(void *self);
+/* A slot is free again: the next request, if there is one. ok: whether the last one went well. */
+void jm_worker_next(struct jm_worker *w, struct jm_slot *s, bool ok);
+void jm_worker_warm(struct jm_worker *w); /* opens more of the connections that the start needs */
+struct jm_prompt *jm_worker_prompt(struct jm_worker *w); /* the next one; NULL when it cannot be made */
+void jm_worker_publish(struct jm_worker *w);             /* counts that other threads read */
+/* arrivals.c */
+int jm_arrivals_init(struct jm_worker *w, struct jm_err *err);
+void jm_arrivals_start(struct jm_worker *w);
+void jm_arrivals_stop(struct jm_worker *w);
+bool jm_arrivals_waiting(struct jm_worker *w, struct jm_arrival *out); /* takes the oldest of the backlog */
+/* driver.c */
+void jm_load_deliver(struct jm_load *l, struct jm_worker *w, struct jm_call *c, struct jm_span prompt);
+void jm_load_changed(struct jm_load *l);
+
+#endif
