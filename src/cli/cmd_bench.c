@@ -28,7 +28,7 @@ static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
     int rc = jm_signals_catch(err);
     if (rc)
         return rc;
-    jm_session_env(cli, &env);
+    jm_cli_meter_env(cli, &env);
     rc = jm_bench(&s, cli, &o->bench, &o->present, &o->session, &env, cli->operand[0], err);
     if (!rc) {
         struct jm_str out;

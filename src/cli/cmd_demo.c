@@ -81,7 +81,7 @@ static int demo(struct jm_cli *cli, void *opts, struct jm_err *err)
     int rc = jm_signals_catch(err);
     if (rc)
         return rc;
-    jm_session_env(cli, &env);
+    jm_cli_meter_env(cli, &env);
     if (cli->n_operands)
         return measured(cli, o, &env, cli->operand[0], err);
     if (!o->common.quiet)

@@ -69,7 +69,7 @@ static int idle(struct jm_cli *cli, void *opts, struct jm_err *err)
     }
     if (rc)
         return rc;
-    jm_session_env(cli, &env);
+    jm_cli_meter_env(cli, &env);
     rc = jm_session_open(&s, cli, &o->session, "idle", url ? url : "idle", &env, false, err);
     if (!rc && url)
         rc = jm_endpoint_note(&s, &ep, err);

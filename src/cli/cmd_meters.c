@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "cli/cmds.h"
-#include "cli/session.h"
+#include "cli/meterenv.h"
 #include "meter/meter.h"
 
 #include "base/banned.h"
@@ -26,7 +26,7 @@ struct row {
     struct jm_probe probe;
     struct jm_domain_tree tree;
     struct jm_meter *m; /* NULL: cannot be read */
-    struct jm_reading *first;
+    uint8_t *status;    /* of each channel at the first read */
     size_t n_moved;
 };
 
@@ -57,6 +57,22 @@ static int check_list(const char *list, struct jm_err *err)
     return 0;
 }
 
+/* A slow channel may have no reading in a batch: it counts as absent then. */
+static bool first_status(struct row *r, const struct jm_clock *clock)
+{
+    size_t n = r->m->n_chan;
+    struct jm_reading *read = calloc(n, sizeof *read);
+    r->status = malloc(n);
+    if (read && r->status) {
+        memset(r->status, JM_S_ABSENT, n);
+        size_t got = r->ops->read(r->m, clock, JM_READ_ALL, read);
+        for (size_t i = 0; i < got; i++)
+            r->status[read[i].channel] = read[i].status;
+    }
+    free(read);
+    return r->status;
+}
+
 static void look(struct row *r, const struct jm_meter_env *env, const struct opts *o, struct jm_cli *cli)
 {
     struct jm_clock clock = jm_clock_system();
@@ -72,9 +88,8 @@ static void look(struct row *r, const struct jm_meter_env *env, const struct opt
         snprintf(r->probe.reason, sizeof r->probe.reason, "%.255s", why.text);
         return;
     }
-    r->first = calloc(r->m->n_chan ? r->m->n_chan : 1, sizeof *r->first);
-    if (r->first)
-        r->ops->read(r->m, &clock, JM_READ_ALL, r->first);
+    if (r->m->n_chan && !first_status(r, &clock))
+        jm_cli_say(cli, "out of memory while reading %s", r->ops->name);
     if (o->no_measure || !r->m->n_chan)
         return;
     jm_term_progress(&cli->term, NAN, "watching how often %s refreshes", r->ops->name);
@@ -84,7 +99,7 @@ static void look(struct row *r, const struct jm_meter_env *env, const struct opt
 
 static const char *status_of(const struct row *r, size_t channel)
 {
-    return r->first ? jm_status_name(r->first[channel].status) : "ok";
+    return jm_status_name(r->status ? r->status[channel] : JM_S_OK);
 }
 
 /* "gpu > tray > node": what contains it, from the inside out. */
@@ -230,20 +245,39 @@ static void channel_line(const struct row *r, size_t i, struct jm_str *out)
     jm_str_addc(out, '\n');
 }
 
+static void head(const struct jm_meter_ops *ops, bool color, struct jm_str *out)
+{
+    struct jm_str line, text;
+    size_t n = strlen(ops->name);
+    jm_str_init(&line);
+    jm_str_init(&text);
+    jm_str_adds(&text, ops->summary);
+    if (ops->boundary && ops->boundary[0])
+        jm_str_addf(&text, " (boundary at best: %s)", ops->boundary);
+    jm_str_adds(&line, ops->name);
+    jm_str_pad(&line, 10, ' ');
+    jm_str_wrap(&line, jm_str_span(&text), 12, 80);
+    if (color && !line.failed)
+        jm_str_addf(out, "\033[1m%s\033[0m%s", ops->name, line.buf + n);
+    else
+        jm_str_addspan(out, jm_str_span(&line));
+    out->failed |= line.failed || text.failed;
+    jm_str_release(&line);
+    jm_str_release(&text);
+}
+
 static void as_text(const struct row *rows, size_t n, const struct jm_term *term, struct jm_str *out)
 {
     bool measured = false, any = false;
-    const char *b = term->out_color ? "\033[1m" : "", *e = term->out_color ? "\033[0m" : "";
     for (size_t i = 0; i < n; i++) {
         const struct row *r = &rows[i];
         if (i)
             jm_str_addc(out, '\n');
-        jm_str_addf(out, "%s%s%s  ", b, r->ops->name, e);
-        jm_str_addf(out, "%s (at best: boundary %s)\n", r->ops->summary, r->ops->boundary);
-        jm_str_addf(out,
-                    "  %s: ", r->m && r->m->simulated ? "SIMULATED" : jm_probe_state_name(r->probe.state));
+        head(r->ops, term->out_color, out);
+        const char *state = r->m && r->m->simulated ? "SIMULATED" : jm_probe_state_name(r->probe.state);
+        jm_str_addf(out, "  %-9s ", state);
         const char *reason = r->m ? r->m->instance : r->probe.reason;
-        jm_str_wrap(out, jm_span_of(reason[0] ? reason : r->probe.reason), 6, 80);
+        jm_str_wrap(out, jm_span_of(reason[0] ? reason : r->probe.reason), 12, 80);
         if (!r->m && r->probe.mend[0])
             jm_str_addf(out, "  mend: %s\n", r->probe.mend);
         if (!r->m)
@@ -258,9 +292,7 @@ static void as_text(const struct row *rows, size_t n, const struct jm_term *term
     if (measured)
         jm_str_adds(out, "\n* refresh period found by measurement\n");
     if (!any)
-        jm_str_adds(out,
-                    "\nNo meter can be read here. joulemark demo shows what a run looks like on simulated "
-                    "parts.\n");
+        jm_str_adds(out, "\nNo meter can be read here; joulemark demo shows a run on simulated parts.\n");
 }
 
 static int meters(struct jm_cli *cli, void *opts, struct jm_err *err)
@@ -272,7 +304,7 @@ static int meters(struct jm_cli *cli, void *opts, struct jm_err *err)
     int rc = check_list(o->common.meters, err);
     if (rc)
         return rc;
-    jm_session_env(cli, &env);
+    jm_cli_meter_env(cli, &env);
     while (jm_meter_registry[most])
         most++;
     rows = calloc(most + 1, sizeof *rows);
@@ -298,7 +330,7 @@ static int meters(struct jm_cli *cli, void *opts, struct jm_err *err)
         if (rows[i].m)
             rows[i].ops->close(rows[i].m);
         jm_domain_tree_release(&rows[i].tree);
-        free(rows[i].first);
+        free(rows[i].status);
     }
     free(rows);
     return rc;

@@ -42,7 +42,7 @@ static int record(struct jm_cli *cli, void *opts, struct jm_err *err)
     int rc = jm_signals_catch(err);
     if (rc)
         return rc;
-    jm_session_env(cli, &env);
+    jm_cli_meter_env(cli, &env);
     rc = jm_session_open(&s, cli, &o->session, "record", "record", &env, true, err);
     if (!rc) {
         if (!o->common.quiet)

@@ -144,7 +144,7 @@ static int run(struct jm_cli *cli, void *opts, struct jm_err *err)
     int rc = jm_child_prepare(err);
     if (!rc)
         rc = command_text(cli->rest, &text, err);
-    jm_session_env(cli, &env);
+    jm_cli_meter_env(cli, &env);
     if (!env.devices) {
         /* the child inherits it, so it is what the child can use */
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");

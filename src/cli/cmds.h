@@ -9,6 +9,7 @@
     X(help)                                                                                                  \
     X(import)                                                                                                \
     X(mark)                                                                                                  \
+    X(meters)                                                                                                \
     X(recover)                                                                                               \
     X(report)                                                                                                \
     X(show)                                                                                                  \

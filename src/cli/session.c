@@ -19,26 +19,6 @@ void jm_session_opts_init(struct jm_session_opts *o)
     *o = (struct jm_session_opts){.seed = -1};
 }
 
-void jm_session_env(const struct jm_cli *cli, struct jm_meter_env *env)
-{
-    const struct jm_common *c = cli->common;
-    const char *lib = getenv("JM_NVML_LIB");
-    static _Thread_local char host[256];
-    if (gethostname(host, sizeof host - 1))
-        host[0] = '\0';
-    *env = (struct jm_meter_env){.sysfs_root = c->sysfs_root,
-                                 .proc_root = c->proc_root,
-                                 .dev_root = c->dev_root,
-                                 .nvml_lib = c->nvml_lib     ? c->nvml_lib
-                                             : lib && lib[0] ? lib
-                                                             : NULL,
-                                 .devices = c->devices,
-                                 .replay_path = c->replay,
-                                 .tdp_w = c->tdp_w,
-                                 .host = host[0] ? host : "localhost",
-                                 .log = &cli->log};
-}
-
 /* verb-20261129-150800.jmr in the working directory, UTC. */
 static int default_path(const char *verb, int64_t real_ns, struct jm_str *out, struct jm_err *err)
 {

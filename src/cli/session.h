@@ -4,6 +4,7 @@
 #define JM_CLI_SESSION_H
 
 #include "cli/cli.h"
+#include "cli/meterenv.h"
 #include "cli/present.h"
 #include "record/record.h"
 
@@ -57,9 +58,6 @@ struct jm_session {
     char mark_socket[160]; /* "" none */
     bool metered;          /* at least one channel */
 };
-
-/* What the meters are given: roots, libraries and devices of the common options. */
-void jm_session_env(const struct jm_cli *cli, struct jm_meter_env *env);
 
 /* Creates the run file and opens the meters. verb names the default file ("bench"); source says what is
  * recorded. mark: a socket for marks is made. No readable meter is said on standard error and is no failure

@@ -77,6 +77,8 @@ void jm_term_progress(struct jm_term *t, double fraction, const char *fmt, ...)
     if (!t->progress)
         return;
     pthread_mutex_lock(&t->lock);
+    if (!t->last_progress && !t->err_tty)
+        t->last_progress = now; /* what is over in 10 s needs no line in a log */
     if (!t->last_progress || now - t->last_progress >= every) {
         t->last_progress = now;
         char text[512], bar[24] = "";

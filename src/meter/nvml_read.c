@@ -84,7 +84,7 @@ static enum jm_status judge(const struct jm_channel *c, int ret, int64_t v)
         return JM_S_IMPLAUSIBLE;
     if (c->kind == JM_CH_GAUGE && c->unit == JM_U_W) {
         double w = jm_channel_value(c, v);
-        if (w <= 0 || w > c->sane_max)
+        if (w <= 0 || (c->sane_max > 0 && w > c->sane_max)) /* a limit has no bound of its own */
             return JM_S_IMPLAUSIBLE;
     }
     if (c->kind == JM_CH_GAUGE && c->unit == JM_U_RATIO && (v < 0 || v > 100))

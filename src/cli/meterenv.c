@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/meterenv.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+void jm_cli_meter_env(const struct jm_cli *cli, struct jm_meter_env *env)
+{
+    const struct jm_common *c = cli->common;
+    const char *lib = getenv("JM_NVML_LIB");
+    static _Thread_local char host[256];
+    if (gethostname(host, sizeof host - 1))
+        host[0] = '\0';
+    *env = (struct jm_meter_env){.sysfs_root = c->sysfs_root,
+                                 .proc_root = c->proc_root,
+                                 .dev_root = c->dev_root,
+                                 .nvml_lib = c->nvml_lib     ? c->nvml_lib
+                                             : lib && lib[0] ? lib
+                                                             : NULL,
+                                 .devices = c->devices,
+                                 .replay_path = c->replay,
+                                 .tdp_w = c->tdp_w,
+                                 .host = host[0] ? host : "localhost",
+                                 .log = &cli->log};
+}

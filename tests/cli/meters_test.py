@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""joulemark meters: what can be read, and the reason and mending command of what cannot."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import tap
+
+JOULEMARK = os.environ["JOULEMARK"]
+NOTHING = ["--sysfs-root", "/nonexistent", "--proc-root", "/nonexistent", "--dev-root", "/nonexistent", "--nvml-lib",
+           "/nonexistent/libnvidia-ml.so.1"]
+
+
+def run(*args, **kw):
+    return subprocess.run([JOULEMARK, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, **kw)
+
+
+def can_run(user):
+    try:
+        return subprocess.run([JOULEMARK, "version"], user=user, capture_output=True).returncode == 0
+    except PermissionError:
+        return False
+
+
+def on_gpus(gpu_args, *args):
+    """The command on simulated GPUs."""
+    return subprocess.run([JOULEMARK, "sim", "gpu", *gpu_args, "--", JOULEMARK, *args], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=60)
+
+
+class Nothing(unittest.TestCase):
+    def test_reasons_and_status(self):
+        r = run("meters", *NOTHING)
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        self.assertIn("No meter can be read here", r.stdout)
+        self.assertRegex(r.stdout, r"(?m)^nvml ")
+        self.assertIn("/nonexistent", r.stdout)
+        for line in r.stdout.splitlines():
+            if not line.startswith("  mend: "):  # a command is not cut
+                self.assertLessEqual(len(line), 80, line)
+
+    def test_json(self):
+        doc = json.loads(run("meters", "--json", *NOTHING).stdout)
+        self.assertEqual(doc["schema"], "joulemark.meters/1")
+        by = {m["name"]: m for m in doc["meters"]}
+        self.assertIn("rapl", by)
+        for m in doc["meters"]:
+            if m["state"] == "ok":
+                continue
+            self.assertNotEqual(m["reason"], "", m["name"])
+            self.assertEqual(m["channels"], [])
+
+    def test_selection(self):
+        doc = json.loads(run("meters", "--json", "-m", "rapl,nvml", *NOTHING).stdout)
+        self.assertEqual([m["name"] for m in doc["meters"]], ["nvml", "rapl"])
+        r = run("meters", "-m", "nvlm")
+        self.assertEqual((r.returncode, r.stdout), (2, ""))
+        self.assertIn("nvlm", r.stderr)
+
+    def test_closed_rapl(self):
+        with tempfile.TemporaryDirectory() as d:
+            zone = os.path.join(d, "class", "powercap", "intel-rapl:0")
+            os.makedirs(zone)
+            for name, text in {"name": "package-0", "energy_uj": "1000", "max_energy_range_uj": "262143328850",
+                               "enabled": "1"}.items():
+                with open(os.path.join(zone, name), "w", encoding="ascii") as f:
+                    f.write(text + "\n")
+            os.chmod(os.path.join(zone, "energy_uj"), 0o400)  # as Linux has it since CVE-2020-8694
+            os.chmod(d, 0o755)
+            who = {}
+            if os.getuid() == 0:
+                who = {"user": 65534}
+                if not can_run(65534):
+                    self.skipTest("nobody cannot run the program here")
+            else:
+                os.chmod(os.path.join(zone, "energy_uj"), 0)
+            r = run("meters", "-m", "rapl", *NOTHING[2:], "--sysfs-root", d, **who)
+            self.assertIn("denied", r.stdout)
+            self.assertIn("mend: ", r.stdout)
+
+
+class Simulated(unittest.TestCase):
+    def test_gpus(self):
+        r = on_gpus(["--gpus", "2", "--refresh", "50ms"], "meters", "-m", "nvml", "--json", "--measure", "1s")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        meter = json.loads(r.stdout)["meters"][0]
+        self.assertEqual((meter["state"], meter["simulated"]), ("ok", True))
+        energy = [c for c in meter["channels"] if c["name"] == "energy"]
+        self.assertEqual(len(energy), 2)
+        self.assertEqual(len({c["device"] for c in energy}), 2)
+        for c in energy:
+            self.assertEqual((c["kind"], c["unit"], c["status"], c["provenance"]), ("counter", "J", "ok", "simulated"))
+            self.assertEqual(c["resolution"], 0.001)
+            self.assertIsNone(c["accuracy_relative"], "a board's gain is not known")
+            self.assertEqual(c["domain"]["kind"], "gpu")
+            self.assertTrue(c["domain"]["inside"].startswith("gpu < "))
+            self.assertTrue(c["period_measured"])
+            self.assertAlmostEqual(c["period_s"], 0.05, delta=0.01)
+
+        limits = [c for c in meter["channels"] if c["name"] == "power.limit"]
+        self.assertEqual([c["status"] for c in limits], ["ok", "ok"])
+
+    def test_text(self):
+        r = on_gpus(["--gpus", "8"], "meters", "-m", "nvml", "--no-measure")
+        self.assertEqual(r.returncode, 0)
+        self.assertIn("SIMULATED", r.stdout)
+        self.assertRegex(r.stdout, r"(?m)^  energy +8 +gpu +counter +J ")
+        for line in r.stdout.splitlines():
+            self.assertLessEqual(len(line), 80, line)
+
+    def test_devices(self):
+        r = on_gpus(["--gpus", "4"], "meters", "-m", "nvml", "--json", "--no-measure", "--devices", "2,0")
+        energy = [c for c in json.loads(r.stdout)["meters"][0]["channels"] if c["name"] == "energy"]
+        self.assertEqual(len(energy), 2)
+
+
+tap.main()
