@@ -103,7 +103,7 @@ static int nvml_open(const struct jm_meter_env *env, struct jm_domain_tree *tree
 const struct jm_meter_ops jm_meter_nvml = {
     .version = JM_METER_OPS_VERSION,
     .name = "nvml",
-    .summary = "NVIDIA GPUs: energy counter, power, limits, clocks, event reasons",
+    .summary = "NVIDIA GPUs: energy, power, limits, clocks, throttling",
     .boundary = "gpu",
     .probe = nvml_probe,
     .open = nvml_open,

@@ -21,6 +21,9 @@ int jm_nvml_load(struct jm_nvml_api *a, const char *lib, struct jm_err *err)
     a->lib = dlopen(lib, RTLD_NOW | RTLD_LOCAL);
     if (!a->lib) {
         const char *why = dlerror();
+        size_t n = strlen(lib);
+        if (why && strncmp(why, lib, n) == 0 && strncmp(why + n, ": ", 2) == 0)
+            why += n + 2; /* the loader names it again */
         return jm_err_set(err, JM_EABSENT, "%s cannot be loaded: %s", lib, why ? why : "unknown reason");
     }
 #define FIND(member, type, ...)                                                                              \

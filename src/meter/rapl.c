@@ -40,11 +40,16 @@ struct zone {
     int domain;
 };
 
+struct cpu {
+    bool known, amd, x86, guest;
+};
+
 struct zones {
     struct zone *v;
     size_t n;
     char root[JM_SYSFS_PATH];
     int dir_rc;
+    struct cpu cpu;
 };
 
 static enum jm_domain_kind kind_of(const char *name)
@@ -153,21 +158,28 @@ static void drop_zeros(struct zones *s, const struct jm_clock *clock)
     }
 }
 
-static bool is_amd(const struct jm_meter_env *env)
+/* Vendor and the flag "hypervisor" of the first processor. */
+static struct cpu cpu_of(const struct jm_meter_env *env)
 {
-    char path[JM_SYSFS_PATH], text[JM_SYSFS_TEXT * 8];
+    char path[JM_SYSFS_PATH], text[8192];
+    struct cpu c = {0};
     struct jm_span rest = {text, 0}, line;
-    if (!jm_sysfs_path(path, env->proc_root, "/proc", "cpuinfo"))
-        return false;
-    FILE *f = fopen(path, "re");
+    FILE *f = jm_sysfs_path(path, env->proc_root, "/proc", "cpuinfo") ? fopen(path, "re") : NULL;
     if (!f)
-        return false;
+        return c;
     rest.n = fread(text, 1, sizeof text, f);
     fclose(f);
-    while (jm_span_line(&rest, &line))
-        if (jm_span_starts(line, JM_SPAN("vendor_id")))
-            return jm_span_find(line, JM_SPAN("AMD")) >= 0 || jm_span_find(line, JM_SPAN("Hygon")) >= 0;
-    return false;
+    while (jm_span_line(&rest, &line)) {
+        if (jm_span_starts(line, JM_SPAN("vendor_id"))) {
+            c.known = true;
+            c.amd = jm_span_find(line, JM_SPAN("AMD")) >= 0 || jm_span_find(line, JM_SPAN("Hygon")) >= 0;
+            c.x86 = c.amd || jm_span_find(line, JM_SPAN("Intel")) >= 0;
+        } else if (jm_span_starts(line, JM_SPAN("flags"))) {
+            c.guest = jm_span_find(line, JM_SPAN(" hypervisor")) >= 0;
+            break;
+        }
+    }
+    return c;
 }
 
 static int scan(const struct jm_meter_env *env, struct zones *s, struct jm_err *err)
@@ -177,6 +189,7 @@ static int scan(const struct jm_meter_env *env, struct zones *s, struct jm_err *
     if (!jm_sysfs_path(s->root, env->sysfs_root, "/sys", "class/powercap"))
         return jm_err_set(err, JM_EINVAL, "the sysfs root \"%s\" is too long", env->sysfs_root);
     s->dir_rc = jm_sysfs_dir(s->root, "intel-rapl", &names);
+    s->cpu = cpu_of(env);
     if (s->dir_rc)
         return 0;
     s->v = calloc(names.n + 1, sizeof *s->v);
@@ -184,7 +197,6 @@ static int scan(const struct jm_meter_env *env, struct zones *s, struct jm_err *
         jm_names_release(&names);
         return jm_err_set(err, JM_ENOMEM, "out of memory for the powercap zones below %s", s->root);
     }
-    bool amd = is_amd(env);
     for (size_t i = 0; i < names.n; i++) {
         struct zone *z = &s->v[s->n];
         char path[JM_SYSFS_PATH];
@@ -199,7 +211,7 @@ static int scan(const struct jm_meter_env *env, struct zones *s, struct jm_err *
         if (!jm_sysfs_path(path, z->path, "", "max_energy_range_uj") || jm_sysfs_i64(path, &z->range) ||
             z->range < 0)
             z->range = 0;
-        if (amd && z->kind == JM_D_CORE)
+        if (s->cpu.amd && z->kind == JM_D_CORE)
             z->left_out = "on AMD the zone \"core\" is one core's register, not that of all cores";
         s->n++;
     }
@@ -231,12 +243,12 @@ static void judge(const struct zones *s, struct jm_probe *out)
                      s->root);
     else if (s->dir_rc && s->dir_rc != -ENOENT)
         jm_probe_set(out, JM_PROBE_DENIED, "", "%s: %s", s->root, jm_sysfs_why(s->dir_rc, why));
+    else if (s->n == 0 && s->cpu.x86 && !s->cpu.guest)
+        jm_probe_set(out, JM_PROBE_ABSENT, "sudo modprobe intel_rapl_msr",
+                     "no RAPL zone below %s: the kernel module is not loaded", s->root);
     else if (s->n == 0)
-        jm_probe_set(
-            out, JM_PROBE_ABSENT, "",
-            "no RAPL zone below %s: the processor has none, a virtual machine hides it, or the module "
-            "intel_rapl_msr is not loaded",
-            s->root);
+        jm_probe_set(out, JM_PROBE_ABSENT, "", "no RAPL zone below %s: %s", s->root,
+                     s->cpu.guest ? "a virtual machine, whose host hides it" : "no processor that has RAPL");
     else if (denied)
         jm_probe_set(
             out, JM_PROBE_DENIED, MEND,

@@ -35,11 +35,11 @@ class Nothing(unittest.TestCase):
     def test_reasons_and_status(self):
         r = run("meters", *NOTHING)
         self.assertEqual((r.returncode, r.stderr), (0, ""))
-        self.assertIn("No meter can be read here", r.stdout)
-        self.assertRegex(r.stdout, r"(?m)^nvml ")
+        self.assertIn("none can be read", r.stdout)
+        self.assertRegex(r.stdout, r"(?m)^  nvml +absent ")
         self.assertIn("/nonexistent", r.stdout)
         for line in r.stdout.splitlines():
-            if not line.startswith("  mend: "):  # a command is not cut
+            if not line.startswith("            mend: "):  # a command is not cut
                 self.assertLessEqual(len(line), 80, line)
 
     def test_json(self):
@@ -107,7 +107,10 @@ class Simulated(unittest.TestCase):
         r = on_gpus(["--gpus", "8"], "meters", "-m", "nvml", "--no-measure")
         self.assertEqual(r.returncode, 0)
         self.assertIn("SIMULATED", r.stdout)
-        self.assertRegex(r.stdout, r"(?m)^  energy +8 +gpu +counter +J ")
+        self.assertRegex(r.stdout, r"(?m)^  GPU 0 to GPU 7: 8 alike, NVIDIA H100")
+        self.assertRegex(r.stdout, r"(?m)^    energy +gpu +counter +100 ms")
+        self.assertRegex(r.stdout, r"(?m)^    power.average +gpu +mean of the last 1 s ")
+        self.assertRegex(r.stdout, r"(?m)^      gpu x 8: GPU 0 to GPU 7 +nvml$")
         for line in r.stdout.splitlines():
             self.assertLessEqual(len(line), 80, line)
 

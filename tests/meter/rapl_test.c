@@ -248,7 +248,13 @@ static void nothing_there(void **state)
     struct jm_probe p;
     assert_int_equal(jm_meter_rapl.probe(&f->env, &p), 0);
     assert_int_equal(p.state, JM_PROBE_ABSENT);
-    assert_true(strlen(p.reason) > 20);
+    assert_true(strlen(p.reason) > 20 && !p.mend[0]);
+    tree_put(&f->t, "cpuinfo", "vendor_id\t: GenuineIntel\nflags\t\t: fpu vme hypervisor lahf_lm");
+    assert_int_equal(jm_meter_rapl.probe(&f->env, &p), 0);
+    assert_true(strstr(p.reason, "virtual machine") && !p.mend[0]);
+    tree_put(&f->t, "cpuinfo", "vendor_id\t: GenuineIntel\nflags\t\t: fpu vme lahf_lm");
+    assert_int_equal(jm_meter_rapl.probe(&f->env, &p), 0);
+    assert_string_equal(p.mend, "sudo modprobe intel_rapl_msr");
 }
 
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "meter/survey.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/near.h"
+#include "base/json.h"
+#include "base/banned.h"
+
+bool jm_meter_listed(const char *list, const char *name)
+{
+    struct jm_span rest = jm_span_of(list), one;
+    while (list && jm_span_field(&rest, ',', &one))
+        if (jm_span_is(jm_span_trim(one), name))
+            return true;
+    return !list;
+}
+
+int jm_meter_check_list(const char *list, struct jm_err *err)
+{
+    struct jm_span rest = jm_span_of(list), one;
+    while (list && jm_span_field(&rest, ',', &one)) {
+        const char *near = NULL;
+        unsigned best = 99;
+        bool known = false;
+        one = jm_span_trim(one);
+        for (size_t i = 0; jm_meter_registry[i] && !known; i++) {
+            const char *name = jm_meter_registry[i]->name;
+            unsigned d = jm_near_distance(one, jm_span_of(name));
+            known = jm_span_is(one, name);
+            if (d < best && jm_near_plausible(d, one.n)) {
+                best = d;
+                near = name;
+            }
+        }
+        if (!known)
+            return jm_err_set(err, JM_EUSAGE,
+                              "--meters: \"%.*s\" is no meter%s%s%s; joulemark meters lists them",
+                              (int)(one.n > 40 ? 40 : one.n), one.n ? one.p : "",
+                              near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    }
+    return 0;
+}
+
+static bool is_energy(const struct jm_channel *c)
+{
+    return c->kind == JM_CH_COUNTER
+               ? c->unit == JM_U_J
+               : c->kind == JM_CH_GAUGE && c->unit == JM_U_W && !strstr(c->name, "limit");
+}
+
+static enum jm_boundary boundary_of(const struct jm_domain_tree *t, const struct jm_channel *c)
+{
+    if (!is_energy(c) || c->domain < 0 || c->domain >= (int)t->n)
+        return JM_B_NONE;
+    switch (t->d[c->domain].kind) {
+    case JM_D_GPU:
+    case JM_D_HBM:
+    case JM_D_APU:
+    case JM_D_MODULE: return JM_B_GPU;
+    case JM_D_NODE:
+    case JM_D_CHASSIS: return JM_B_NODE;
+    case JM_D_INLET_AC:
+    case JM_D_INLET_DC: return JM_B_WALL;
+    case JM_D_SITE:
+    case JM_D_RACK: return JM_B_FACILITY;
+    default: return JM_B_DEVICE;
+    }
+}
+
+static void fail(struct jm_survey_meter *s, const struct jm_err *err)
+{
+    jm_probe_set(&s->probe,
+                 err->code == JM_EDENIED        ? JM_PROBE_DENIED
+                 : err->code == JM_EUNSUPPORTED ? JM_PROBE_UNSUPPORTED
+                                                : JM_PROBE_ABSENT,
+                 s->probe.mend, "%.255s", err->text);
+}
+
+/* Values as they are now, and how long a read takes. */
+static int first_look(struct jm_survey_meter *s, struct jm_meter *m, const struct jm_clock *clock,
+                      struct jm_err *err)
+{
+    struct jm_reading *r = calloc(m->n_chan + 1, sizeof *r);
+    s->chan = calloc(m->n_chan + 1, sizeof *s->chan);
+    s->fact = calloc(m->n_fact + 1, sizeof *s->fact);
+    if (!r || !s->chan || !s->fact) {
+        free(r);
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the channels of the meter %s", m->ops->name);
+    }
+    s->n_chan = m->n_chan;
+    s->n_fact = m->n_fact;
+    memcpy(s->fact, m->fact ? m->fact : s->fact, m->n_fact * sizeof *s->fact);
+    for (size_t i = 0; i < m->n_chan; i++)
+        s->chan[i].now = (struct jm_reading){.channel = (uint32_t)i, .status = JM_S_GAP};
+    int64_t t0 = jm_clock_mono(clock);
+    size_t n = m->ops->read(m, clock, JM_READ_ALL, r);
+    s->read_ns = jm_clock_mono(clock) - t0;
+    for (size_t i = 0; i < n; i++)
+        if (r[i].channel < m->n_chan)
+            s->chan[r[i].channel].now = r[i];
+    free(r);
+    return 0;
+}
+
+static int look(struct jm_survey *all, struct jm_survey_meter *s, const struct jm_meter_env *env,
+                const struct jm_survey_options *o, bool asked, struct jm_err *err)
+{
+    struct jm_err why = {0};
+    struct jm_meter *m = NULL;
+    struct jm_clock clock = jm_meter_clock(env);
+    int rc = s->ops->probe(env, &s->probe);
+    if (rc == 0 && s->probe.state == JM_PROBE_OFF && asked)
+        s->probe.state = JM_PROBE_OK; /* by name; opening decides */
+    if (rc || s->probe.state != JM_PROBE_OK)
+        return 0;
+    rc = s->ops->open(env, &all->tree, &m, &why);
+    if (rc) {
+        fail(s, &why);
+        return rc == JM_ENOMEM ? jm_err_set(err, rc, "%s", why.text) : 0;
+    }
+    snprintf(s->instance, sizeof s->instance, "%s", m->instance);
+    s->simulated = m->simulated;
+    s->period_ns = m->period_ns;
+    s->max_period_ns = m->max_period_ns;
+    rc = first_look(s, m, &clock, err);
+    if (rc == 0 && o->budget_ns > 0) {
+        if (o->progress)
+            o->progress(o->self, s->ops->name);
+        rc = jm_meter_measure_periods(m, &clock, o->budget_ns, &s->n_moved, err);
+    }
+    for (size_t i = 0; rc == 0 && i < s->n_chan; i++) {
+        s->chan[i].c = m->chan[i];
+        s->chan[i].boundary = boundary_of(&all->tree, &m->chan[i]);
+        s->chan[i].added = is_energy(&m->chan[i]) && !(m->chan[i].flags & (JM_CHF_MIRROR | JM_CHF_PARTOF));
+    }
+    s->ops->close(m);
+    all->n_ok += rc == 0;
+    return rc;
+}
+
+int jm_meter_survey(const struct jm_meter_env *env, const struct jm_survey_options *o, struct jm_survey *out,
+                    struct jm_err *err)
+{
+    size_t n = 0;
+    *out = (struct jm_survey){0};
+    int rc = jm_meter_check_list(o->meters, err);
+    if (rc)
+        return rc;
+    while (jm_meter_registry[n])
+        n++;
+    jm_domain_tree_init(&out->tree);
+    out->m = calloc(n + 1, sizeof *out->m);
+    if (!out->m)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the survey of the meters");
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (!jm_meter_listed(o->meters, jm_meter_registry[i]->name))
+            continue;
+        out->m[out->n].ops = jm_meter_registry[i];
+        rc = look(out, &out->m[out->n++], env, o, o->meters != NULL, err);
+    }
+    if (rc)
+        jm_meter_survey_release(out);
+    return rc;
+}
+
+void jm_meter_survey_release(struct jm_survey *s)
+{
+    for (size_t i = 0; s->m && i < s->n; i++) {
+        free(s->m[i].chan);
+        free(s->m[i].fact);
+    }
+    free(s->m);
+    jm_domain_tree_release(&s->tree);
+    *s = (struct jm_survey){0};
+}
+
+/* "100 ms", "1.5 s", "15 us" */
+static void span_text(int64_t ns, char out[24])
+{
+    char num[32];
+    bool s = ns >= JM_NS_PER_S, ms = !s && ns >= JM_NS_PER_MS;
+    double v = (double)ns / (s ? 1e9 : ms ? 1e6 : 1e3);
+    jm_json_fmt_double(num, round(v * 10) / 10);
+    snprintf(out, 24, "%.12s %s", num, s ? "s" : ms ? "ms" : "us");
+}
+
+const char *jm_channel_meaning(const struct jm_channel *c, char buf[64])
+{
+    char window[24] = "", period[24] = "";
+    if (c->window_ns > 0)
+        span_text(c->window_ns, window);
+    if (c->period_ns > 0)
+        span_text(c->period_ns, period);
+    if (c->kind == JM_CH_COUNTER)
+        snprintf(buf, 64, "counter");
+    else if (c->kind == JM_CH_STATE)
+        snprintf(buf, 64, "state");
+    else if (!is_energy(c))
+        snprintf(buf, 64, "%s", strstr(c->name, "limit") ? "setting" : "value now");
+    else if (c->sem == JM_G_TRAILING_MEAN)
+        snprintf(buf, 64, "%s%s", window[0] ? "mean of the last " : "mean, window unknown", window);
+    else if (c->sem == JM_G_BLOCK_MEAN)
+        snprintf(buf, 64, "mean of each %s", window[0] ? window : period[0] ? period : "period");
+    else if (c->sem == JM_G_PARTIAL)
+        snprintf(buf, 64, "%s of each %s", window[0] ? window : "part", period[0] ? period : "period");
+    else
+        snprintf(buf, 64, "instant");
+    return buf;
+}
