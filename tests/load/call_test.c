@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers of engines as they were reported in public, byte for byte, cut at every place. What a row expects
+ * is END finish=F in=PROMPT out=OUTPUT/SOURCE cached=C reasoning=R bytes=TEXT_BYTES | EVENT EVENT ... where
+ * an event is the number of the read it came with (one event a read), its tokens ("?" unknown) and flags
+ * r(easoning), t(ool). first_token and first_visible are given as >READ and *READ. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "load/call.h"
+
+#define E(x)    "data: " x "\n\n"
+#define C(d, f) E("{\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":" d ",\"finish_reason\":" f "}]}")
+#define U(...)  "\"usage\":{" __VA_ARGS__ "}"
+#define ROLE    C("{\"role\":\"assistant\",\"content\":\"\"}", "null")
+#define TXT(s)  C("{\"content\":\"" s "\"}", "null")
+#define FIN(w)  C("{}", "\"" w "\"")
+#define USE(p, o)                                                                                            \
+    E("{\"choices\":[],\"usage\":{\"prompt_tokens\":" #p ",\"completion_tokens\":" #o ",\"total_tokens\":0}" \
+      "}")
+#define DONE E("[DONE]")
+#define CU(d, f, n)                                                                                          \
+    E("{\"choices\":[{\"index\":0,\"delta\":" d ",\"finish_reason\":" f                                      \
+      "}],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":" #n "}}")
+#define T(s) E("{\"choices\":[{\"text\":\"" s "\",\"index\":0,\"finish_reason\":null}]}")
+
+static const struct row {
+    const char *name;
+    enum jm_load_api api;
+    const char *body, *want;
+} rows[] = {
+    {"vllm 3759: role chunk first", JM_API_CHAT, ROLE TXT("Hello") TXT(" x") FIN("length") USE(5, 2) DONE,
+     "ok finish=length in=5 out=2/1 cached=-1 reasoning=-1 bytes=7 >2 *2 | 2? 3?"},
+    {"api7/aisix PR 869: content null", JM_API_CHAT,
+     C("{\"role\":\"assistant\",\"content\":null}", "null") TXT("a") FIN("stop") USE(5, 1) DONE,
+     "ok finish=stop in=5 out=1/1 cached=-1 reasoning=-1 bytes=1 >2 *2 | 2?"},
+    {"vllm 18.x continuous usage: several tokens an event", JM_API_CHAT,
+     CU("{\"role\":\"assistant\",\"content\":\"\"}", "null", 0) CU("{\"content\":\"ab\"}", "null", 3)
+         CU("{\"content\":\"c\"}", "null", 4) CU("{\"content\":\"d\"}", "\"stop\"", 6) DONE,
+     "ok finish=stop in=5 out=6/1 cached=-1 reasoning=-1 bytes=4 >2 *2 | 2:3 3:1 4:2"},
+    {"inference-perf 559, 592; guidellm 737: reasoning first", JM_API_CHAT,
+     C("{\"reasoning_content\":\"hm\"}", "null") C("{\"reasoning\":\"so\"}", "null") TXT("42") FIN("stop")
+         E("{\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3,\"completion_tokens_"
+           "details\":{\"reasoning_tokens\":2}}}") DONE,
+     "ok finish=stop in=5 out=3/1 cached=-1 reasoning=2 bytes=6 >1 *3 | 1?r 2?r 3?"},
+    {"both names for one reasoning text", JM_API_CHAT,
+     C("{\"reasoning_content\":\"hm\",\"reasoning\":\"hm\"}", "null") FIN("stop") DONE,
+     "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=2 >1 *-1 | 1?r"},
+    {"can1357/oh-my-pi 12213: only tool calls", JM_API_CHAT,
+     C("{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"f\","
+       "\"arguments\":\"\"}}]}",
+       "null") C("{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"a\\\":1}\"}}]}", "null")
+         FIN("tool_calls") USE(5, 9) DONE,
+     "ok finish=tool_calls in=5 out=9/1 cached=-1 reasoning=-1 bytes=87 >1 *-1 | 1?t 2?t"},
+    {"genai-bench 81: hidden reasoning in the first visible chunk", JM_API_CHAT,
+     CU("{\"content\":\"a\"}", "null", 300) CU("{\"content\":\"b\"}", "null", 301) FIN("stop") DONE,
+     "ok finish=stop in=5 out=301/1 cached=-1 reasoning=-1 bytes=2 >1 *1 | 1:300 2:1"},
+    {"llmperf, inference-benchmarker: usage with no choices", JM_API_CHAT, TXT("a") USE(5, 1) DONE "",
+     "ok finish= in=5 out=1/1 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"sglang 10746: no usage is unknown, not the length asked for", JM_API_CHAT,
+     TXT("a") TXT("b") FIN("length") DONE,
+     "ok finish=length in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=2 >1 *1 | 1? 2?"},
+    {"sglang 24254: usage beside an empty text", JM_API_COMPLETIONS,
+     T("a") E("{\"choices\":[{\"text\":\"\",\"index\":0,\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_"
+              "tokens\":5,\"completion_tokens\":7}}") DONE,
+     "ok finish=stop in=5 out=7/1 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"SGLang: reasoning_tokens at the top, cached tokens", JM_API_CHAT,
+     TXT("a") FIN("stop") E("{\"choices\":[],\"usage\":{\"prompt_tokens\":50,\"completion_tokens\":7,"
+                            "\"prompt_tokens_details\":{\"cached_tokens\":48},"
+                            "\"reasoning_tokens\":3}}") DONE,
+     "ok finish=stop in=50 out=7/1 cached=48 reasoning=3 bytes=1 >1 *1 | 1?"},
+    {"SGLang: sglext event without choices", JM_API_CHAT,
+     TXT("a") FIN("stop") E("{\"choices\":[],\"sglext\":{\"routed_experts\":\"x\"}}") USE(5, 1) DONE,
+     "ok finish=stop in=5 out=1/1 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"SGLang: graceful abort", JM_API_CHAT, TXT("a") FIN("abort") USE(5, 1) DONE,
+     "aborted finish=abort in=5 out=1/1 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"TensorRT-LLM: blank before the line end, an empty content that is a token", JM_API_CHAT,
+     "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]} \n\n" CU(
+         "{\"content\":\"\",\"reasoning_content\":\"\"}", "null", 1)
+         CU("{\"content\":\"ab\",\"reasoning_content\":\"\"}", "null", 3) FIN("stop") DONE,
+     "ok finish=stop in=5 out=3/1 cached=-1 reasoning=-1 bytes=2 >2 *3 | 2:1 3:2"},
+    {"TGI: no blank after data:, last text and usage together", JM_API_COMPLETIONS,
+     "data:{\"choices\":[{\"text\":\"a\",\"finish_reason\":null}]}\n\n"
+     "data:{\"choices\":[{\"text\":\"b\",\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":5,"
+     "\"completion_tokens\":2}}\n\n" DONE,
+     "ok finish=length in=5 out=2/1 cached=-1 reasoning=-1 bytes=2 >1 *1 | 1? 2?"},
+    {"Ollama: zeros of usage in every event", JM_API_COMPLETIONS,
+     E("{\"choices\":[{\"text\":\"a\",\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":0,\"completion_"
+       "tokens\":0,\"total_tokens\":0}}")
+         E("{\"choices\":[{\"text\":\"b\",\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":0,"
+           "\"completion_tokens\":0,\"total_tokens\":0}}")
+             E("{\"choices\":[{\"text\":\"\",\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":0,"
+               "\"completion_tokens\":0,\"total_tokens\":0}}") USE(26, 259) DONE,
+     "ok finish=stop in=26 out=259/1 cached=-1 reasoning=-1 bytes=2 >1 *1 | 1? 2?"},
+    {"only zeros of usage: unknown", JM_API_COMPLETIONS,
+     E("{\"choices\":[{\"text\":\"a\",\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":0,"
+       "\"completion_tokens\":0}}") DONE,
+     "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"usage:null in every event (OpenAI)", JM_API_CHAT,
+     E("{\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":null}],\"usage\":null,\"obfuscation\":"
+       "\"r4N7vQ2m\"}") FIN("stop") USE(5, 1) DONE,
+     "ok finish=stop in=5 out=1/1 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"vLLM: return_token_ids", JM_API_COMPLETIONS,
+     E("{\"choices\":[{\"text\":\"ab\",\"token_ids\":[5,6],\"prompt_token_ids\":[1,2,3],\"finish_reason\":"
+       "null}]}") E("{\"choices\":[{\"text\":\"c\",\"token_ids\":[7],\"finish_reason\":\"length\"}]}") DONE,
+     "ok finish=length in=-1 out=3/2 cached=-1 reasoning=-1 bytes=3 >1 *1 | 1:2 2:1"},
+    {"llama.cpp b4748: usage in the finish event is not its tokens", JM_API_CHAT,
+     C("{\"content\":\"\"}", "null") TXT("a") TXT("b")
+         E("{\"choices\":[{\"finish_reason\":\"length\",\"index\":0,\"delta\":{}}],\"usage\":{\"completion_"
+           "tokens\":6,\"prompt_tokens\":62},"
+           "\"timings\":{\"prompt_n\":1,\"cache_n\":61}}") DONE,
+     "ok finish=length in=62 out=6/1 cached=61 reasoning=-1 bytes=2 >2 *2 | 2? 3?"},
+    {"llama.cpp: prompt progress is no token", JM_API_CHAT,
+     E("{\"choices\":[{\"finish_reason\":null,\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null}"
+       "}],\"prompt_progress\":{\"total\":9,\"processed\":3}}") TXT("a") FIN("stop") DONE,
+     "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >2 *2 | 2?"},
+    {"an answer whose only text is held back for ever", JM_API_CHAT,
+     C("{\"content\":\"\"}", "null") E("{\"choices\":[{\"finish_reason\":\"length\",\"delta\":{}}],\"usage\":"
+                                       "{\"completion_tokens\":4,\"prompt_tokens\":9}}") DONE,
+     "ok finish=length in=9 out=4/1 cached=-1 reasoning=-1 bytes=0 >-1 *-1 |"},
+    {"ms-swift PR 10086, OpenRouter: comments", JM_API_CHAT,
+     ": OPENROUTER PROCESSING\n\n" TXT("a") ": keepalive\n\n" FIN("stop") DONE,
+     "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >2 *2 | 2?"},
+    {"Dynamo: named events", JM_API_CHAT, "event: message\n" TXT("a") "event: message\n" FIN("stop") DONE,
+     "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"vllm 38717: a character over two reads", JM_API_CHAT,
+     TXT("\xf0\x9f\x98\x80\\u4e16\\ud83d\\ude00") FIN("stop") DONE,
+     "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=11 >1 *1 | 1?"},
+    {"onyx PR 11917: an error inside", JM_API_CHAT,
+     TXT("a") E("{\"error\":{\"message\":\"dead\",\"code\":500}}") DONE,
+     "error-event finish= in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"error as text (TGI)", JM_API_CHAT,
+     TXT("a") "data:{\"error\":\"Request failed\",\"error_type\":\"generation\"}\n\n",
+     "error-event finish= in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"an error member that is null is none", JM_API_CHAT,
+     E("{\"error\":null,\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}") DONE,
+     "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"finish without [DONE]", JM_API_CHAT, TXT("a") FIN("stop"),
+     "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"[DONE] alone", JM_API_CHAT, DONE,
+     "empty finish= in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=0 >-1 *-1 |"},
+    {"nothing at all", JM_API_CHAT, "\n",
+     "protocol finish= in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=0 >-1 *-1 |"},
+    {"what follows [DONE] does not count", JM_API_CHAT, TXT("a") FIN("stop") DONE TXT("b"),
+     "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"NaN in logprobs", JM_API_CHAT,
+     E("{\"choices\":[{\"delta\":{\"content\":\"a\"},\"logprobs\":NaN,\"finish_reason\":\"stop\"}]}") DONE,
+     "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+};
+
+static void render(const struct jm_call *c, bool stamps, struct jm_str *s)
+{
+    const struct jm_request *r = &c->r;
+    jm_str_addf(s, "%s finish=%s in=%lld out=%lld/%d cached=%lld reasoning=%lld bytes=%lld",
+                jm_end_name((int)r->end), r->finish, (long long)r->prompt_tokens, (long long)r->output_tokens,
+                (int)r->token_source, (long long)r->cached_tokens, (long long)r->reasoning_tokens,
+                (long long)r->output_bytes);
+    if (stamps)
+        jm_str_addf(s, " >%lld *%lld |", (long long)r->t[JM_T_FIRST_TOKEN],
+                    (long long)r->t[JM_T_FIRST_VISIBLE]);
+    for (size_t i = 0; i < c->n; i++) {
+        if (stamps)
+            jm_str_addf(s, " %lld", (long long)c->ev[i].t);
+        if (c->ev[i].flags & JM_TE_COUNT_KNOWN)
+            jm_str_addf(s, ":%u", c->ev[i].tokens);
+        else
+            jm_str_addc(s, '?');
+        jm_str_adds(s, c->ev[i].flags & JM_TE_REASONING ? "r" : "");
+        jm_str_adds(s, c->ev[i].flags & JM_TE_TOOL ? "t" : "");
+    }
+}
+
+static const char head[] =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+/* One event a read, each in a chunk of its own, stamped with its number. */
+static void by_events(struct jm_call *c, const char *body)
+{
+    struct jm_span rest = jm_span_of(body), in = JM_SPAN(head);
+    bool over = jm_call_bytes(c, in, 0);
+    for (int64_t k = 1; rest.n && !over; k++) {
+        ptrdiff_t end = jm_span_find(rest, JM_SPAN("\n\n"));
+        size_t n = end < 0 ? rest.n : (size_t)end + 2;
+        struct jm_str chunk;
+        jm_str_init(&chunk);
+        jm_str_addf(&chunk, "%zx\r\n", n);
+        jm_str_add(&chunk, rest.p, n);
+        jm_str_adds(&chunk, "\r\n");
+        over = jm_call_bytes(c, jm_str_span(&chunk), k);
+        jm_str_release(&chunk);
+        rest = jm_span_sub(rest, n, rest.n);
+    }
+    if (!over)
+        over = jm_call_bytes(c, JM_SPAN("0\r\n\r\n"), 1000);
+    assert_true(over);
+}
+
+static void reported_streams(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct jm_reader rd;
+        struct jm_call c;
+        struct jm_str got;
+        assert_int_equal(jm_reader_init(&rd, jm_dialect_for(rows[i].api), NULL), 0);
+        jm_call_init(&c, &rd, false);
+        by_events(&c, rows[i].body);
+        jm_str_init(&got);
+        render(&c, true, &got);
+        if (strcmp(got.buf, rows[i].want) != 0)
+            fail_msg("%s:\n     got %s (%s)\nexpected %s", rows[i].name, got.buf, c.r.error, rows[i].want);
+        jm_str_release(&got);
+        jm_call_release(&c);
+    }
+}
+
+/* The same record wherever the bytes are cut, in every framing, with every line end. */
+static void every_split_gives_the_same(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (int shape = 0; shape < 4; shape++) {
+            struct jm_str text, want;
+            struct jm_reader rd;
+            struct jm_call c;
+            size_t n = strlen(rows[i].body);
+            jm_str_init(&text);
+            jm_str_init(&want);
+            assert_int_equal(jm_reader_init(&rd, jm_dialect_for(rows[i].api), NULL), 0);
+            jm_call_init(&c, &rd, false);
+            if (shape == 0)
+                jm_str_addf(&text, "%s%zx\r\n%s\r\n0\r\n\r\n", head, n, rows[i].body);
+            else if (shape == 1)
+                jm_str_addf(&text, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s", n, rows[i].body);
+            else { /* CRLF line ends, or chunks of five bytes */
+                jm_str_adds(&text, head);
+                struct jm_str body;
+                jm_str_init(&body);
+                for (const char *p = rows[i].body; *p; p++) {
+                    if (*p == '\n' && shape == 2)
+                        jm_str_addc(&body, '\r');
+                    jm_str_addc(&body, *p);
+                }
+                for (size_t at = 0; at < body.len; at += 5)
+                    jm_str_addf(&text, "%zx;x\r\n%.*s\r\n", body.len - at < 5 ? body.len - at : 5, 5,
+                                body.buf + at);
+                jm_str_adds(&text, "0\r\n\r\n");
+                jm_str_release(&body);
+            }
+            for (size_t cut = 0; cut <= text.len; cut++) {
+                struct jm_str got;
+                jm_str_init(&got);
+                jm_call_begin(&c);
+                bool over = false;
+                if (cut < text.len) {
+                    jm_call_bytes(&c, (struct jm_span){text.buf, cut}, 1);
+                    over = jm_call_bytes(&c, (struct jm_span){text.buf + cut, text.len - cut}, 2);
+                } else { /* byte by byte */
+                    for (size_t k = 0; k < text.len; k++)
+                        over = jm_call_bytes(&c, (struct jm_span){text.buf + k, 1}, (int64_t)k);
+                }
+                assert_true(over);
+                render(&c, false, &got);
+                if (cut == 0)
+                    jm_str_addspan(&want, jm_str_span(&got));
+                else if (strcmp(got.buf, want.buf) != 0)
+                    fail_msg("%s, shape %d, cut at %zu: %s\nexpected %s", rows[i].name, shape, cut, got.buf,
+                             want.buf);
+                jm_str_release(&got);
+            }
+            assert_int_equal(strncmp(want.buf, rows[i].want, strcspn(rows[i].want, ">") - 1), 0);
+            jm_call_release(&c);
+            jm_str_release(&text);
+            jm_str_release(&want);
+        }
+    }
+}
+
+/* Several events in one read share its stamp and say so (nm-vllm PR 142; AIPerf's ICL raises ValueError on
+ * them). */
+static void events_of_one_read_share_its_stamp(void **state)
+{
+    struct jm_reader rd;
+    struct jm_call c;
+    struct jm_str s;
+    (void)state;
+    assert_int_equal(jm_reader_init(&rd, jm_dialect_for(JM_API_CHAT), NULL), 0);
+    jm_call_init(&c, &rd, false);
+    jm_str_init(&s);
+    const char body[] = TXT("a") TXT("b") TXT("c");
+    jm_str_addf(&s, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n%s", body);
+    assert_false(jm_call_bytes(&c, jm_str_span(&s), 10));
+    assert_false(jm_call_bytes(&c, JM_SPAN(TXT("d") FIN("stop")), 20));
+    jm_call_closed(&c, NULL, 30);
+    assert_int_equal(c.r.end, JM_END_OK);
+    assert_int_equal(c.r.shared_stamp, 2);
+    assert_int_equal(c.n, 4);
+    static const int shared[] = {0, 1, 1, 0};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal((c.ev[i].flags & JM_TE_SHARED) != 0, shared[i]);
+    assert_int_equal(c.r.t[JM_T_CLOSED], 30);
+    jm_str_release(&s);
+    jm_call_release(&c);
+}
+
+static void cut_streams_keep_what_came(void **state)
+{
+    static const char body[] = ROLE TXT("ab") TXT("cd") FIN("length") USE(5, 2) DONE;
+    struct jm_reader rd;
+    struct jm_call c;
+    (void)state;
+    assert_int_equal(jm_reader_init(&rd, jm_dialect_for(JM_API_CHAT), NULL), 0);
+    jm_call_init(&c, &rd, true);
+    struct jm_str text;
+    jm_str_init(&text);
+    jm_str_addf(&text, "%s%zx\r\n%s\r\n0\r\n\r\n", head, sizeof body - 1, body);
+    size_t done = (size_t)(strstr(text.buf, "[DONE]") - text.buf) + 8;
+    for (size_t cut = 0; cut < text.len; cut++) {
+        for (int reset = 0; reset < 2; reset++) {
+            jm_call_begin(&c);
+            if (cut)
+                assert_false(jm_call_bytes(&c, (struct jm_span){text.buf, cut}, 5));
+            jm_call_closed(&c, reset ? "reset" : NULL, 6);
+            /* only [DONE] makes it whole: then the framing's end is all that is missing */
+            assert_int_equal(c.r.end, cut >= done ? JM_END_OK : JM_END_CUT);
+            if (c.r.end == JM_END_CUT)
+                assert_true(c.r.error[0]);
+            assert_int_equal(c.text.len, c.r.output_bytes > 0 ? c.r.output_bytes : 0);
+            assert_false(c.keep_alive);
+        }
+    }
+    jm_str_release(&text);
+    jm_call_release(&c);
+}
+
+static void request_bodies(void **state)
+{
+    struct jm_str s;
+    struct jm_ask a = {.model = "m\"x",
+                       .text = JM_SPAN("a\nb"),
+                       .max_tokens = 7,
+                       .ignore_eos = true,
+                       .stream = true,
+                       .temperature = 0};
+    (void)state;
+    jm_str_init(&s);
+    assert_int_equal(jm_dialect_chat.write(&a, &s, NULL), 0);
+    assert_string_equal(
+        s.buf,
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"a\\nb\"}],\"model\":\"m\\\"x\",\"stream\":true,"
+        "\"stream_options\":{"
+        "\"include_usage\":true},\"max_tokens\":7,\"ignore_eos\":true,\"min_tokens\":7,\"temperature\":0}");
+    jm_str_reset(&s);
+    a.extra = JM_SPAN(" {\"max_tokens\": 9, \"top_p\":0.5, "
+                      "\"stream_options\":{\"include_usage\":true,\"continuous_usage_stats\":true}} ");
+    a.ignore_eos = false;
+    assert_int_equal(jm_dialect_completions.write(&a, &s, NULL), 0);
+    assert_string_equal(s.buf,
+                        "{\"prompt\":\"a\\nb\",\"model\":\"m\\\"x\",\"stream\":true,\"temperature\":0,\"max_"
+                        "tokens\": 9, \"top_p\":0.5, "
+                        "\"stream_options\":{\"include_usage\":true,\"continuous_usage_stats\":true}}");
+    jm_str_release(&s);
+}
+
+static void error_words(void **state)
+{
+    static const char *const t[][2] = {
+        {"{\"error\":{\"message\":\"a\\u00e9\",\"type\":\"x\"}}", "a\xc3\xa9"},
+        {"{\"error\":\"text\"}", "text"},
+        {"{\"error\":{\"error\":\"inner\"}}", "inner"},
+        {"{\"object\":\"error\",\"message\":\"old\"}", "old"},
+        {"{\"detail\":\"Not Found\"}", "Not Found"},
+        {"{\"detail\":[{\"loc\":[\"body\"],\"msg\":\"field required\"}]}", "field required"},
+        {"upstream connect error\nmore", "upstream connect error"},
+        {"", ""},
+        {"{\"a\":1}", "{\"a\":1}"},
+    };
+    char out[JM_SAID_TEXT];
+    (void)state;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        jm_error_words(jm_span_of(t[i][0]), out);
+        assert_string_equal(out, t[i][1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reported_streams),
+        cmocka_unit_test(every_split_gives_the_same),
+        cmocka_unit_test(events_of_one_read_share_its_stamp),
+        cmocka_unit_test(cut_streams_keep_what_came),
+        cmocka_unit_test(request_bodies),
+        cmocka_unit_test(error_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
