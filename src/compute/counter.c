@@ -295,8 +295,8 @@ int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, si
                     double lo = seconds(&s, prev->t0);
                     if (overlap && lo - s.still_since > s.longest_still && bad == JM_S_OK)
                         s.longest_still = lo - s.still_since;
-                    if (s.period > 0 && at0 - 1.05 * s.period > lo)
-                        lo = at0 - 1.05 * s.period;
+                    if (s.period > 0 && at0 - s.period > lo)
+                        lo = at0 - s.period;
                     struct jm_refresh e = {lo, at1, now};
                     push(&s, &e);
                 } else if (overlap && at0 - s.still_since > s.longest_still && at0 <= s.t1 + stale) {

@@ -68,7 +68,7 @@ struct around {
     double len_l, len_r;     /* 0: not known */
     double watts_l, watts_r; /* its neighbours */
     double outer2;           /* sum of squared differences further out */
-    double n_outer, rough_l, rough_r;
+    double n_outer, rough2;  /* rough2: the largest of them */
     double inner2, n_inner;
     double noise; /* variance of a difference that comes from brackets and quantum */
 };
@@ -79,6 +79,15 @@ static double beyond(double d, double noise)
     return v > 0 ? v : 0;
 }
 
+static void further_out(struct around *a, double d)
+{
+    double d2 = beyond(d, a->noise);
+    a->outer2 += d2;
+    a->n_outer++;
+    if (d2 > a->rough2)
+        a->rough2 = d2;
+}
+
 static void look_around(const struct jm_edge *e, double quantum, struct around *a)
 {
     const struct jm_refresh *b = &e->before[0], *f = &e->after[0];
@@ -86,7 +95,6 @@ static void look_around(const struct jm_edge *e, double quantum, struct around *
     a->t0 = mid(b);
     a->len = mid(f) - mid(b);
     a->watts = (f->joules - b->joules) / a->len;
-    a->rough_l = a->rough_r = NAN;
     double h = 0.5 * (width(b) + width(f)) / a->len;
     a->noise = a->watts * a->watts * h * h / 2 + quantum * quantum / (2 * a->len * a->len);
     if (width(b) > JM_NARROW * a->len || width(f) > JM_NARROW * a->len)
@@ -99,10 +107,7 @@ static void look_around(const struct jm_edge *e, double quantum, struct around *
         for (int i = 1; i + 1 < e->n_before; i++) {
             if (!neighbour(&e->before[i + 1], &e->before[i], a->len, &len, &watts))
                 break;
-            a->outer2 += beyond(prev - watts, a->noise);
-            a->n_outer++;
-            if (i == 1)
-                a->rough_l = fabs(prev - watts);
+            further_out(a, prev - watts);
             prev = watts;
         }
     }
@@ -113,14 +118,15 @@ static void look_around(const struct jm_edge *e, double quantum, struct around *
         for (int i = 1; i + 1 < e->n_after; i++) {
             if (!neighbour(&e->after[i], &e->after[i + 1], a->len, &len, &watts))
                 break;
-            a->outer2 += beyond(watts - prev, a->noise);
-            a->n_outer++;
-            if (i == 1)
-                a->rough_r = fabs(watts - prev);
+            further_out(a, watts - prev);
             prev = watts;
         }
     }
 }
+
+/* A step must stand out this far from the differences outside it. */
+#define STEP_OVER_ROUGH 6
+#define STEP_DOUBT      0.2
 
 /* One step inside the interval: its power lies between those of its neighbours, and what lies further out is
  * flat compared with the step. */
@@ -132,8 +138,7 @@ static bool is_step(const struct around *a)
     double slack = 2 * sqrt(a->noise);
     if (!(jump > 4 * slack) || a->watts < lo - slack || a->watts > hi + slack)
         return false;
-    double rough = fmax(isnan(a->rough_l) ? 0 : a->rough_l, isnan(a->rough_r) ? 0 : a->rough_r);
-    return rough <= slack || jump >= 3 * rough;
+    return jump * jump >= STEP_OVER_ROUGH * STEP_OVER_ROUGH * a->rough2;
 }
 
 static double step_value(const struct around *a, double from, double x)
@@ -210,28 +215,28 @@ bool jm_edge_estimate(const struct jm_edge *e, double period, double quantum, co
     x = x < 0 ? 0 : x > 1 ? 1 : x;
     double h0 = width(&e->before[0]), h1 = width(&e->after[0]);
     double t[5], d[4], dof = 1;
-    double cubic = cubic_value(&a, from, x, t, d), local;
+    double cubic = cubic_value(&a, from, x, t, d);
     out->watts = a.watts;
     out->bracket = h0 > h1 ? h0 : h1;
     out->u_quantum = quantum * sqrt(((1 - x) * (1 - x) + x * x) / 12);
-    out->u_timing = fabs(a.watts) * sqrt(((1 - x) * (1 - x) * h0 * h0 + x * x * h1 * h1) / 12);
+    /* Polls much finer than the refresh meet it anew each time; polls of about its period stand at nearly the
+     * same place of it at both ends of the interval, and the two errors are one. */
+    bool wide = period > 0 && out->bracket > JM_NARROW * period;
+    out->u_timing = fabs(a.watts) / sqrt(12) * (wide ? (1 - x) * h0 + x * h1 : hypot((1 - x) * h0, x * h1));
     if (is_step(&a)) {
         out->rule = JM_EDGE_STEP;
         out->joules = step_value(&a, from, x);
-        local = jm_shape_local(s, a.n_outer > 0 ? a.outer2 / a.n_outer : 0, a.n_outer, &dof);
+        struct jm_local l = {a.outer2, a.n_outer, 0, 0};
         double lt[3] = {0, x * a.len, a.len}, ld[2] = {x - 1, x};
-        out->u_shape = sqrt(local * jm_shape_var(s, lt, ld, 2));
-        if (a.n_outer < 1) {
-            double half = fabs(cubic - out->joules) / sqrt(3);
-            out->u_shape = hypot(out->u_shape, half);
-        }
+        out->u_shape = sqrt(jm_shape_local_var(s, &l, lt, ld, 2, &dof));
+        /* what looks like one step is not always one: more doubt where nothing further out speaks for it */
+        out->u_shape = hypot(out->u_shape, fabs(cubic - out->joules) * (a.n_outer < 2 ? 0.6 : STEP_DOUBT));
     } else {
         bool linear = !(a.len_l > 0) && !(a.len_r > 0);
         out->rule = linear ? JM_EDGE_LINEAR : JM_EDGE_CUBIC;
         out->joules = cubic;
-        double n = a.n_inner + a.n_outer;
-        local = jm_shape_local(s, n > 0 ? (a.inner2 + a.outer2) / n : s->d2, n, &dof);
-        out->u_shape = sqrt(local * jm_shape_var(s, t, d, 4));
+        struct jm_local l = {a.inner2, a.n_inner, a.outer2, a.n_outer};
+        out->u_shape = sqrt(jm_shape_local_var(s, &l, t, d, 4, &dof));
     }
     out->dof_shape = dof;
     return true;

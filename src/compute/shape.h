@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How rough is the power between two looks at it? A second-order model, fitted to a channel's own readings:
- * covariance sum_j a_j exp(-|h| / tau_j) on a fixed grid of tau. Every error made by a reading that is too
- * coarse (an edge inside a refresh interval, the unseen 75 of 100 ms, a trailing mean) is a linear functional
- * of the power whose kernel integrates to 0, so its variance is a sum over j of closed forms. Derivations:
- * docs/uncertainty.md. Times are seconds, power is W. */
+ * covariance sum_j a_j c_j(h), where c_j is exp(-|h| / tau_j) (steps and noise) or, smooth, the mean of
+ * (1 + |h| / tau) exp(-|h| / tau) over a range of tau (ramps), on a fixed grid. Every error made by a reading
+ * that is too coarse (an edge inside a refresh interval, the unseen 75 of 100 ms, a trailing mean) is a
+ * linear functional of the power whose kernel integrates to 0, so its variance is a sum over j of closed
+ * forms. Derivations: docs/uncertainty.md. Times are seconds, power is W. */
 #ifndef JM_COMPUTE_SHAPE_H
 #define JM_COMPUTE_SHAPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define JM_SHAPE_TERMS 7
+#define JM_SHAPE_TERMS 8
 #define JM_SHAPE_LAGS  10
 
 /* Empirical variogram of equally spaced values, fed one by one; constant memory. */
@@ -27,7 +28,7 @@ void jm_variogram_break(struct jm_variogram *v); /* the next value does not foll
 
 struct jm_shape {
     double spacing, window; /* of the values it was fitted to */
-    double tau[JM_SHAPE_TERMS], a[JM_SHAPE_TERMS];
+    double a[JM_SHAPE_TERMS];
     double d2;     /* mean squared difference at lag 1, noise taken off */
     double n;      /* differences it rests on */
     double excess; /* excess kurtosis of the differences: 0 for a Gaussian process, large for rare steps */
@@ -36,6 +37,10 @@ struct jm_shape {
  * differences the model is a slow one (steps are rare) of the amplitude that was seen; n says so. */
 void jm_shape_fit(const struct jm_variogram *v, double spacing, double window, struct jm_shape *out);
 
+/* Degrees of freedom of the pooled amplitude: a mean of n squares whose kurtosis was seen. */
+double jm_shape_dof(const struct jm_shape *s);
+/* Only what is faster, or slower, than the spacing. */
+struct jm_shape jm_shape_part(const struct jm_shape *s, bool fast);
 /* Variance of the integral of d(t) P(t), d = d[i] on [t[i], t[i + 1]], i < k; d must integrate to 0. */
 double jm_shape_var(const struct jm_shape *s, const double *t, const double *d, size_t k);
 /* Variance, for each of many cells of length `spacing`, of spacing x (mean over `window`) minus the integral
@@ -46,8 +51,16 @@ double jm_shape_gap(const struct jm_shape *s, double gap);
 /* Variance of the edge error of a trailing mean shifted by half its window. */
 double jm_shape_ramp(const struct jm_shape *s, double window);
 
-/* How much of the pooled amplitude holds here: local mean squared difference of n_local differences, shrunk
- * towards the pooled one by as much as the differences are Gaussian. *dof gets the degrees of freedom. */
-double jm_shape_local(const struct jm_shape *s, double local_d2, double n_local, double *dof);
+/* Squared differences near one place: those that touch it, and those a little further out. */
+struct jm_local {
+    double inner2, n_inner;
+    double outer2, n_outer;
+};
+/* How much of the pooled amplitude (variance) holds here: the local mean squared difference, shrunk towards
+ * the pooled one by as much as the differences are Gaussian. *dof gets the degrees of freedom. */
+double jm_shape_local(const struct jm_shape *s, const struct jm_local *l, double *dof);
+/* jm_shape_var() at this place. */
+double jm_shape_local_var(const struct jm_shape *s, const struct jm_local *l, const double *t,
+                          const double *d, size_t k, double *dof);
 
 #endif
