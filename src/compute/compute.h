@@ -21,7 +21,7 @@ struct jm_compute_opts {
     double level;  /* of intervals; 0: 0.95 */
     double pue;    /* NAN: none, then there is no facility result */
     double idle_w; /* NAN: none; loaded idle power of the whole system (wall, node), W, for net figures
-                           * where the run has no idle window */
+                    * where the run has no idle window */
     int columns;   /* of series for pictures; 0: 800 */
 };
 
@@ -41,6 +41,8 @@ struct jm_energy {
     double u;              /* standard uncertainty, J; includes what method says, without gain */
     double dof;
     double u_timing, u_quantum, u_shape, u_sampling, u_gap; /* its parts, J */
+    double alike;       /* correlation of u_shape between instruments of this kind on the same power: their
+                           refreshes are       not synchronised, but the steps that they cannot resolve are the same */
     double gain_bound;  /* J, half-width of a rectangular distribution: gain_tol x |E| + offset_tol x length;
                            NAN: the channel's gain is not known and the interval excludes it */
     double lower_bound; /* diagnostic lower bound when invalid, NAN otherwise */
@@ -61,9 +63,10 @@ bool jm_energy_has_value(const struct jm_energy *e);
 /* Half-width of the interval at `level`: the exact convolution of the t-scaled normal part (u, dof) with the
  * rectangular gain part, which is left out when gain is false or gain_bound is NAN. NAN without a value. */
 double jm_energy_halfwidth(const struct jm_energy *e, double level, bool gain);
-/* Sum over devices: u in quadrature (their errors are independent), gain linearly (like sensors err alike),
- * dof by Welch-Satterthwaite. Only entries with a value are added; returns how many. status is ok, or the
- * first status that had no value when none has. gain_bound is NAN when it is for one of them. */
+/* Sum over devices: u in quadrature, its shape part with the correlation `alike` (devices of one replica see
+ * the same steps), gain linearly (like sensors err alike), dof by Welch-Satterthwaite. Only entries with a
+ * value are added; returns how many. status is ok, or the first status that had no value when none has.
+ * gain_bound is NAN when it is for one of them. */
 size_t jm_energy_sum(const struct jm_energy *e, size_t n, struct jm_energy *out);
 /* Do two measurements of the same joules agree? |a - b| against the half-width of the difference: u of both,
  * and their gain bounds (prior_gain x E stands in where a gain is not known). */

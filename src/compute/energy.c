@@ -64,7 +64,7 @@ size_t jm_energy_sum(const struct jm_energy *e, size_t n, struct jm_energy *out)
 {
     memset(out, 0, sizeof *out);
     out->lower_bound = NAN;
-    double var = 0, welch = 0, timing = 0, quantum = 0, shape = 0, sampling = 0, gap = 0;
+    double var = 0, welch = 0, timing = 0, quantum = 0, shape = 0, sampling = 0, gap = 0, common = 0, own = 0;
     size_t used = 0;
     bool wrapped = false;
     for (size_t i = 0; i < n; i++) {
@@ -87,6 +87,9 @@ size_t jm_energy_sum(const struct jm_energy *e, size_t n, struct jm_energy *out)
         timing += x->u_timing * x->u_timing;
         quantum += x->u_quantum * x->u_quantum;
         shape += x->u_shape * x->u_shape;
+        own += x->alike * x->u_shape * x->u_shape;
+        common += sqrt(x->alike) * x->u_shape;
+        out->alike = fmax(out->alike, x->alike);
         sampling += x->u_sampling * x->u_sampling;
         gap += x->u_gap * x->u_gap;
         out->gain_bound += x->gain_bound;
@@ -105,8 +108,11 @@ size_t jm_energy_sum(const struct jm_energy *e, size_t n, struct jm_energy *out)
     }
     out->status = wrapped ? JM_S_WRAPPED : JM_S_OK;
     out->wrapped = wrapped;
-    out->u = sqrt(var);
+    double extra = common * common - own; /* covariance of the shape parts */
     out->dof = welch > 0 ? var * var / welch : INFINITY;
+    var += extra > 0 ? extra : 0;
+    shape += extra > 0 ? extra : 0;
+    out->u = sqrt(var);
     out->u_timing = sqrt(timing);
     out->u_quantum = sqrt(quantum);
     out->u_shape = sqrt(shape);

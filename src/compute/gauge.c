@@ -42,7 +42,7 @@ static double median_spacing(const struct gauge *g)
     struct jm_observation x;
     double d[MAX_SPACINGS], last = NAN;
     size_t k = 0;
-    jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, INFINITY);
+    jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, g->poll, INFINITY);
     while (k < MAX_SPACINGS && jm_observer_next(&o, &x)) {
         if (x.at > last && x.at - last > 0)
             d[k++] = x.at - last;
@@ -57,10 +57,12 @@ static double median_spacing(const struct gauge *g)
 /* The beat is known roughly where the period is not measured. */
 static const double beat_factor[BEATS] = {0.6, 1, 2, 6};
 
-/* Time in which polls slip through the refresh once. Not measured: published cards refresh every 99 to 104 ms
- * where 100 ms are documented. */
+/* Time in which polls slip through the refresh once (or, polls being finer, the refresh through the polls).
+ * Not measured: published cards refresh every 99 to 104 ms where 100 ms are documented. */
 static double beat(const struct gauge *g)
 {
+    if (g->poll < 0.6 * g->period)
+        return 8 * g->period;
     double slip = 0.02 * g->period;
     if (g->c->period_measured && fabs(g->period - g->poll) > 1e-4 * g->period)
         slip = fabs(g->period - g->poll);
@@ -78,7 +80,7 @@ static void slip(struct gauge *g, double a, double ya, double b, double yb)
         double turns = at / (beat(g) * beat_factor[i]);
         for (int k = 0; k < PHASES; k++) {
             double x = turns + (k + 0.5) / PHASES;
-            g->slip[i][k] += g->period * (x - floor(x) - 0.5) * rise;
+            g->slip[i][k] += fmin(g->period, g->poll) * (x - floor(x) - 0.5) * rise;
         }
     }
 }
@@ -93,7 +95,7 @@ static double median_poll(const struct gauge *g)
             d[k++] = x;
     }
     if (!k)
-        return g->spacing;
+        return 0;
     jm_stats_sort(d, k);
     return jm_stats_quantile_sorted(d, k, 0.5);
 }
@@ -106,7 +108,7 @@ static void survey(struct gauge *g)
     memset(&v, 0, sizeof v);
     double last = NAN, last_y = 0, last_h = 0;
     double reach = g->sem == JM_G_TRAILING_MEAN ? g->window / 2 : 2 * g->spacing;
-    jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, g->gap_limit);
+    jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, g->poll, g->gap_limit);
     while (jm_observer_next(&o, &x)) {
         double at = x.at - g->lag, dt = at - last;
         if (x.after_gap || !(dt > 0.4 * g->spacing && dt < 1.8 * g->spacing))
@@ -165,7 +167,7 @@ static void integrate(const struct gauge *g, bool blocks, struct jm_edge edge[2]
     struct jm_observer o;
     struct jm_observation x;
     double last = 0, last_y = 0, cum = 0;
-    jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, g->gap_limit);
+    jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, g->poll, g->gap_limit);
     while (jm_observer_next(&o, &x)) {
         double at = blocks ? x.at : x.at - g->lag;
         if (!s->any) {
@@ -241,15 +243,15 @@ static const char *method_of(enum jm_gauge_sem sem)
 }
 
 /* A poll is late by something between 0 and the bracket, d(t), and the integral of P(t + d) misses by the
- * integral of d dP. Polls much finer than the refresh are late independently each time. Polls of about the
- * refresh period slip through it once a beat: d is a sawtooth of unknown phase. */
+ * integral of d dP. Polls much slower than the refresh are late independently each time; else polls and
+ * refreshes slip through each other once a beat: d is a sawtooth of unknown phase. */
 static double timing(const struct gauge *g, double *dof)
 {
     double h = fmax(g->h_edge[0], g->h_edge[1]), rise = g->at_edge[1] - g->at_edge[0], sum = 0, sum2 = 0;
     *dof = INFINITY;
     if (g->c->flags & JM_CHF_STAMPED || !(g->period > 0))
         return h / sqrt(12) * fabs(rise);
-    if (g->poll < 0.6 * g->period || g->poll > 1.6 * g->period)
+    if (g->poll > 1.6 * g->period)
         return h / sqrt(12) * sqrt(g->inside.inner2);
     for (int i = 0; i < BEATS; i++)
         for (int k = 0; k < PHASES; k++) {
@@ -295,6 +297,7 @@ static void uncertainty(struct gauge *g, const struct sums *s, const struct jm_e
             part[1 + e] = sqrt(jm_shape_local(&g->shape, &g->near[e], &dof[1 + e]) * var);
         }
         out->u_shape = hypot(part[1], part[2]);
+        out->alike = blocks ? 0.6 : 1; /* the same ramp for all; blocks of unknown phase share less */
     }
     (void)edge;
     part[3] = out->u_timing;
@@ -320,6 +323,7 @@ int jm_energy_gauge(const struct jm_channel *c, const struct jm_reading *r, size
     for (size_t i = 0; i < n; i++)
         if (r[i].t1 >= t0 && r[i].t0 <= t1)
             out->n_readings++;
+    g.poll = median_poll(&g);
     g.spacing = median_spacing(&g);
     if (!(g.spacing > 0)) {
         enum jm_status why =
@@ -327,8 +331,7 @@ int jm_energy_gauge(const struct jm_channel *c, const struct jm_reading *r, size
         fail(out, why == JM_S_OK ? JM_S_GAP : why, NAN, "The gauge has fewer than two readings.");
         return 0;
     }
-    g.poll = median_poll(&g);
-    g.gap_limit = GAP_PERIODS * fmax(g.spacing, g.period);
+    g.gap_limit = GAP_PERIODS * fmax(fmax(g.spacing, g.poll), g.period);
     if (g.sem == JM_G_INSTANT)
         g.window = 0;
     if (g.sem == JM_G_BLOCK_MEAN) {
@@ -354,7 +357,7 @@ int jm_energy_gauge(const struct jm_channel *c, const struct jm_reading *r, size
     double y[2] = {s.first_y, s.last_y};
     struct jm_observer o; /* once more to its end, for what failed before and after */
     struct jm_observation x;
-    jm_observer_init(&o, c, r, n, t0, g.period, g.gap_limit);
+    jm_observer_init(&o, c, r, n, t0, g.period, g.poll, g.gap_limit);
     while (jm_observer_next(&o, &x))
         continue;
     for (int e = 0; e < 2; e++) {

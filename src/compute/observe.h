@@ -23,18 +23,23 @@ struct jm_observer {
     const struct jm_reading *r;
     size_t n, i;
     int64_t origin;
-    double period;    /* s, 0: not known */
+    double period;    /* refresh period, s; 0: not known */
+    double step;      /* s: a value that stands longer was refreshed, or polled, again: max(period, poll) */
     double gap_limit; /* s: readings further apart than this leave a gap */
     /* state */
-    bool has_prev, bad, pending_gap, tail;
+    bool has_prev, bad;
     double prev_t0, prev_t1, prev_at, prev_value;
     int64_t prev_native;
+    size_t holds; /* repeats still to be given before `next` */
+    double hold_step;
+    bool has_next;
+    struct jm_observation next;
     int first_bad,
         last_bad; /* enum jm_status of readings that failed before the first, after the last ok one */
 };
 
 void jm_observer_init(struct jm_observer *o, const struct jm_channel *c, const struct jm_reading *r, size_t n,
-                      int64_t origin, double period, double gap_limit);
+                      int64_t origin, double period, double poll, double gap_limit);
 bool jm_observer_next(struct jm_observer *o, struct jm_observation *out);
 
 /* a - b in seconds, without overflow. */

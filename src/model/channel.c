@@ -9,6 +9,14 @@
 static const char *const kinds[] = {"counter", "gauge", "state"};
 static const char *const sems[] = {"instant", "block-mean", "trailing-mean", "partial"};
 
+/* Every power of ten that a double holds exactly. */
+static double power_of_ten(int n)
+{
+    static const double exact[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    return n < (int)(sizeof exact / sizeof exact[0]) ? exact[n] : pow(10, n);
+}
+
 double jm_channel_value(const struct jm_channel *c, int64_t native)
 {
     double v;
@@ -18,9 +26,9 @@ double jm_channel_value(const struct jm_channel *c, int64_t native)
         v = c->kind == JM_CH_COUNTER ? (double)(uint64_t)native : (double)native;
     /* dividing by an exact power of ten rounds once; multiplying by its inverse would round twice */
     if (c->scale10 < 0)
-        v /= pow(10, -c->scale10);
+        v /= power_of_ten(-c->scale10);
     else if (c->scale10 > 0)
-        v *= pow(10, c->scale10);
+        v *= power_of_ten(c->scale10);
     return c->scale2 ? ldexp(v, c->scale2) : v;
 }
 

@@ -194,7 +194,6 @@ void device_random(struct device *d, const struct wave *w, struct jm_rng *rng)
     d->period = uniform(rng, 0.099, 0.104);
     d->jitter = uniform(rng, 0, 0.002);
     d->phase = uniform(rng, 0, d->period);
-    d->gain = 1;
     d->base = uniform(rng, 0, 1e9);
     d->unit = 1e-3;
     d->seed = jm_rng_u64(rng);
@@ -214,7 +213,7 @@ double device_refresh(const struct device *d, int64_t k)
     return d->phase + (double)k * d->period + d->jitter * (hash_unit(d->seed, k) - 0.5);
 }
 
-int64_t device_value(const struct device *d, double t)
+double device_value(const struct device *d, double t)
 {
     double at = t;
     if (d->period > 0) {
@@ -225,15 +224,21 @@ int64_t device_value(const struct device *d, double t)
         if (!d->counter && d->sem == JM_G_BLOCK_MEAN) {
             double from = device_refresh(d, k - 1);
             double mean = (wave_energy(d->w, at) - wave_energy(d->w, from)) / (at - from);
-            return llround(d->gain * mean / d->unit);
+            return mean;
         }
     }
     if (d->counter)
-        return (int64_t)floor((d->base + d->gain * wave_energy(d->w, at)) / d->unit);
+        return wave_energy(d->w, at);
     if (d->window > 0)
-        return llround(d->gain * (wave_energy(d->w, at) - wave_energy(d->w, at - d->window)) / d->window /
-                       d->unit);
-    return llround(d->gain * wave_power(d->w, at) / d->unit);
+        return (wave_energy(d->w, at) - wave_energy(d->w, at - d->window)) / d->window;
+    return wave_power(d->w, at);
+}
+
+int64_t device_native(const struct device *d, double value, double gain)
+{
+    if (d->counter)
+        return (int64_t)floor((d->base + gain * value) / d->unit);
+    return llround(gain * value / d->unit);
 }
 
 void device_channel(const struct device *d, struct jm_channel *c)
@@ -254,14 +259,14 @@ int64_t stamp(double t)
 }
 
 size_t reader_run(const struct reader *r, const struct device *d, struct jm_rng *rng, struct jm_reading *out,
-                  size_t cap)
+                  double *raw, size_t cap)
 {
     size_t n = 0;
     double next = r->from, grid = r->from;
     while (next < r->to && n < cap) {
         double cost = r->cost * uniform(rng, 0.5, 1.5), seen = next + cost * jm_rng_unit(rng);
-        out[n++] =
-            (struct jm_reading){.t0 = stamp(next), .t1 = stamp(next + cost), .value = device_value(d, seen)};
+        raw[n] = device_value(d, seen);
+        out[n++] = (struct jm_reading){.t0 = stamp(next), .t1 = stamp(next + cost)};
         double end = next + cost, edge = NAN;
         while (grid <= end)
             grid += r->every;
@@ -277,4 +282,10 @@ size_t reader_run(const struct reader *r, const struct device *d, struct jm_rng 
             next = next + fmax(r->burst * uniform(rng, 0.95, 1.1), cost);
     }
     return n;
+}
+
+void reader_gain(const struct device *d, const double *raw, size_t n, double gain, struct jm_reading *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i].value = device_native(d, raw[i], gain);
 }

@@ -35,14 +35,15 @@ struct device {
     const struct wave *w;
     bool counter;
     enum jm_gauge_sem sem;
-    double period, jitter, phase, window, gain;
+    double period, jitter, phase, window;
     double base; /* counter: J at t = 0 */
     double unit; /* of a native count: J or W */
     uint64_t seed;
 };
 void device_random(struct device *d, const struct wave *w, struct jm_rng *rng);
 double device_refresh(const struct device *d, int64_t k); /* time of its k-th refresh */
-int64_t device_value(const struct device *d, double t);   /* native value that a read at t gets */
+double device_value(const struct device *d, double t);    /* value that a read at t gets, in the unit */
+int64_t device_native(const struct device *d, double value, double gain); /* as the register rounds it */
 /* The channel as a meter would declare it. */
 void device_channel(const struct device *d, struct jm_channel *c);
 
@@ -54,8 +55,10 @@ struct reader {
     double cost; /* duration of one read */
 };
 #define EPOCH INT64_C(1000000000000) /* ns of the clock at t = 0 */
+/* Values go to raw[] in the unit; out[].value is filled by reader_gain(). */
 size_t reader_run(const struct reader *r, const struct device *d, struct jm_rng *rng, struct jm_reading *out,
-                  size_t cap);
+                  double *raw, size_t cap);
+void reader_gain(const struct device *d, const double *raw, size_t n, double gain, struct jm_reading *out);
 int64_t stamp(double t);
 
 #endif
