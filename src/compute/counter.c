@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -179,17 +180,17 @@ static enum step advance(struct scan *s, const struct jm_reading *a, const struc
     return wrap ? STEP_WRAP : STEP_FORWARD;
 }
 
-static void fail(struct jm_energy *out, enum jm_status status, double bound, const char *fmt, double a,
-                 double b)
+__attribute__((format(printf, 4, 5))) static void fail(struct jm_energy *out, enum jm_status status,
+                                                       double bound, const char *fmt, ...)
 {
+    va_list ap;
     out->status = status;
     out->joules = out->u = out->dof = NAN;
     out->gain_bound = NAN;
     out->lower_bound = bound;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    snprintf(out->note, sizeof out->note, fmt, a, b);
-#pragma GCC diagnostic pop
+    va_start(ap, fmt);
+    vsnprintf(out->note, sizeof out->note, fmt, ap);
+    va_end(ap);
 }
 
 static void finish(struct scan *s, struct jm_energy *out)
@@ -229,10 +230,10 @@ static void finish(struct scan *s, struct jm_energy *out)
 }
 
 static const char *const status_note[JM_S_COUNT] = {
-    [JM_S_ABSENT] = "The counter was absent at the edge at %.3f s of the window.",
-    [JM_S_DENIED] = "Reading the counter was denied at the edge at %.3f s of the window.",
-    [JM_S_UNSUPPORTED] = "The device does not support the counter (edge at %.3f s of the window).",
-    [JM_S_LOST] = "The device was lost at the edge at %.3f s of the window.",
+    [JM_S_ABSENT] = "The counter was absent",
+    [JM_S_DENIED] = "Reading the counter was denied",
+    [JM_S_UNSUPPORTED] = "The device does not support the counter",
+    [JM_S_LOST] = "The device was lost",
 };
 
 int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, size_t n, int64_t t0,
@@ -327,8 +328,7 @@ int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, si
                          "The counter moved by more than %.0f W allow at %.3f s of the window.", s.max_watts,
                          at1);
                 } else {
-                    fail(out, JM_S_RESET, bound, "The counter started again at %.3f s of the window.%.0s",
-                         at1, 0);
+                    fail(out, JM_S_RESET, bound, "The counter started again at %.3f s of the window.", at1);
                 }
                 return 0;
             } else if (b->t0 > t1) {
@@ -357,11 +357,11 @@ int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, si
     out->covered_s = s.n_inside > 1 ? s.last_in_t - s.first_in_t : 0;
     if (!prev) {
         enum jm_status why = bad != JM_S_OK ? bad : JM_S_ABSENT;
-        fail(out, why, NAN, "The counter was never read%.0s%.0s.", 0, 0);
+        fail(out, why, NAN, "The counter was never read.");
         return 0;
     }
     if (suspended) {
-        fail(out, JM_S_SUSPENDED, lower, "The machine slept inside the window%.0s%.0s.", 0, 0);
+        fail(out, JM_S_SUSPENDED, lower, "The machine slept inside the window.");
         return 0;
     }
     if (!seen_before || !seen_after) {
@@ -369,15 +369,14 @@ int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, si
         double where = seen_before ? s.t1 : 0;
         if (!status_note[why])
             fail(out, why == JM_S_OK ? JM_S_GAP : why, lower,
-                 "There is no reading beyond the edge at %.3f s of the window.%.0s", where, 0);
+                 "There is no reading beyond the edge at %.3f s of the window.", where);
         else
-            fail(out, why, lower, status_note[why], where, 0);
+            fail(out, why, lower, "%s at the edge at %.3f s of the window.", status_note[why], where);
         return 0;
     }
     if (s.longest_still > stale) {
         if (all_zero)
-            fail(out, JM_S_ABSENT, NAN, "The counter stood at 0 throughout: it is not connected%.0s%.0s.", 0,
-                 0);
+            fail(out, JM_S_ABSENT, NAN, "The counter stood at 0 throughout: it is not connected.");
         else
             fail(out, JM_S_STALE, lower, "The counter did not move for %.1f s of a window of %.1f s.",
                  s.longest_still, s.t1);
