@@ -16,12 +16,12 @@ struct fake {
     double (*watts)(int counter, int64_t t); /* piecewise constant below 1 ms; NULL: 300 + 100 x counter */
     double distort;   /* J that every read costs every device, as its next refresh shows */
     int64_t read_ns;  /* time that a read takes (virtual: the clock is moved) */
-    int64_t dies_at;  /* mono; 0: never */
-    int64_t hangs_at; /* mono; 0: never. A read then comes back only after release */
+    _Atomic int64_t dies_at;  /* mono; 0: never */
+    _Atomic int64_t hangs_at; /* mono; 0: never. A read then comes back only after release */
     bool no_gauge;
     enum jm_probe_state state; /* what probe says */
     int open_rc;
-    int64_t uses_pid; /* find_process: device 1 is used by it */
+    _Atomic int64_t uses_pid; /* find_process: device 1 is used by it */
     int find_rc;
     /* what happened */
     atomic_int reads, fast_reads, opened, closed;
