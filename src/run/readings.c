@@ -246,32 +246,3 @@ int jm_run_events(const struct jm_run *r, jm_run_events_fn fn, void *self, struc
     sqlite3_finalize(b.get);
     return rc;
 }
-
-int jm_run_raw_data(const struct jm_run *r, const char *name, struct jm_str *out, struct jm_err *err)
-{
-    sqlite3_stmt *st = NULL;
-    struct jm_str plain;
-    jm_str_init(&plain);
-    int rc = jm_sql_prepare(r->db, "SELECT enc,data FROM raw WHERE name=?1 ORDER BY id DESC LIMIT 1", r->path,
-                            &st, err);
-    if (!rc) {
-        jm_sql_bind(st, "t", name);
-        int s = sqlite3_step(st);
-        if (s == SQLITE_DONE)
-            rc = jm_err_set(err, JM_EABSENT, "%s keeps nothing under the name \"%s\"", r->path, name);
-        else if (s != SQLITE_ROW)
-            rc = jm_sql_err(r->db, s, "read", r->path, err);
-        else if (sqlite3_column_type(st, 1) == SQLITE_NULL)
-            rc = jm_err_set(err, JM_EABSENT, "%s has \"%s\" by its hash only: it was larger than %u bytes",
-                            r->path, name, JM_RUN_RAW_MAX);
-        else
-            rc = jm_unpack((int)jm_sql_i64(st, 0, 0), jm_sql_span(st, 1), JM_RUN_RAW_MAX, &plain, err);
-    }
-    if (!rc) {
-        jm_str_addspan(out, jm_str_span(&plain));
-        rc = jm_str_ok(out, name, err);
-    }
-    jm_str_release(&plain);
-    sqlite3_finalize(st);
-    return rc;
-}

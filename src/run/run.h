@@ -160,6 +160,20 @@ bool jm_run_channel_span(const struct jm_run *r, int channel, int64_t *first, in
 typedef int (*jm_run_events_fn)(void *self, int64_t request, const struct jm_token_event *ev, size_t n);
 int jm_run_events(const struct jm_run *r, jm_run_events_fn fn, void *self, struct jm_err *err);
 
+/* Text of a request, appended; JM_EABSENT when none was kept. */
+int jm_run_text(const struct jm_run *r, int64_t request, struct jm_str *prompt, struct jm_str *output,
+                struct jm_err *err);
+/* Scrapes in order of time; text is empty where only the hash was kept. fn as for events. */
+typedef int (*jm_run_scrape_fn)(void *self, const char *url, int64_t t0, int64_t t1, struct jm_span text);
+int jm_run_scrapes(const struct jm_run *r, jm_run_scrape_fn fn, void *self, struct jm_err *err);
+struct jm_run_factor {
+    char kind[32], key[96], unit[32], source[256];
+    double value; /* NAN: none */
+};
+/* Calls fn for each factor in the order they were put. */
+typedef int (*jm_run_factor_fn)(void *self, const struct jm_run_factor *f);
+int jm_run_factors(const struct jm_run *r, jm_run_factor_fn fn, void *self, struct jm_err *err);
+
 /* mono → UTC by the nearest clock pair; false when the run has none. */
 bool jm_run_to_real(const struct jm_run *r, int64_t mono, int64_t *real);
 

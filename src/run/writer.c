@@ -15,7 +15,7 @@
 #define COMMIT_WRITES 20000 /* an importer need not flush: the open transaction is bounded anyway */
 #define DUE_NS        (JM_RUN_FLUSH_NS - JM_NS_PER_S) /* flush is called once a second */
 
-static int remove_old(const char *path, struct jm_err *err)
+int jm_run_remove(const char *path, struct jm_err *err)
 {
     static const char *const suffix[] = {"", "-wal", "-shm", "-journal"};
     for (unsigned i = 0; i < 4; i++) {
@@ -37,7 +37,7 @@ static int remove_old(const char *path, struct jm_err *err)
 
 static int make_file(const char *path, bool overwrite, struct jm_err *err)
 {
-    int rc = overwrite ? remove_old(path, err) : 0;
+    int rc = overwrite ? jm_run_remove(path, err) : 0;
     if (rc)
         return rc;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -141,7 +141,7 @@ int jm_run_create(const char *path, const struct jm_run_create *c, struct jm_run
     if (rc) {
         jm_run_writer_free(w);
         if (made)
-            remove_old(path, NULL);
+            jm_run_remove(path, NULL);
         return rc;
     }
     *out = w;

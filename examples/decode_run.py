@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a run file without joulemark: the formats of docs/run-file.md in forty lines. Needs the zstd program or a zstd module.
+
+    decode_run.py RUN.jmr             channels with their first and last reading
+    decode_run.py RUN.jmr CHANNEL     t0 t1 value status flags of every reading
+    decode_run.py RUN.jmr events      request t tokens flags of every token event
+"""
+import sqlite3
+import struct
+import subprocess
+import sys
+
+
+def plain(enc, data):
+    return data if enc == 1 else subprocess.run(["zstd", "-dcq"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def signed(v):  # 64-bit arithmetic wraps
+    return (v + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+class Bytes:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, n):
+        self.at += n
+        return self.data[self.at - n:self.at]
+
+    def varint(self):  # base 128, low group first
+        v = shift = 0
+        while True:
+            b = self.take(1)[0]
+            v |= (b & 127) << shift
+            shift += 7
+            if b < 128:
+                return v
+
+    def zigzag(self):
+        z = self.varint()
+        return (z >> 1) ^ -(z & 1)
+
+    def column(self, n):  # a base, then n distances from it
+        base = self.zigzag() if n else 0
+        return [base + self.zigzag() for _ in range(n)]
+
+    def runs(self, n):  # (length, value) until n are there
+        out = []
+        while len(out) < n:
+            length, value = self.varint(), self.varint()
+            out += [value] * length
+        return out
+
+
+def summed(first, deltas):
+    out = [first]
+    for d in deltas:
+        out.append(signed(out[-1] + d))
+    return out
+
+
+def head(data):
+    b = Bytes(data)
+    return b, b.varint(), b.take(1)[0]  # readings, 1: with a time column
+
+
+def times(b, n):
+    t0 = summed(b.zigzag(), b.column(n - 1))
+    return t0, [signed(t + d) for t, d in zip(t0, b.column(n))]
+
+
+def chunk(db, enc, data, other):
+    b, n, own = head(plain(enc, data))
+    if own:
+        t0, t1 = times(b, n)
+    else:
+        t0, t1 = times(head(plain(*db.execute("SELECT enc,data FROM chunk WHERE id=?", (other,)).fetchone()))[0], n)
+    mode = b.take(1)[0]
+    if mode == 0:  # integers
+        values = summed(b.zigzag(), b.column(n - 1))
+    elif mode == 1:  # doubles, little-endian
+        values = list(struct.unpack(f"<{n}d", b.take(8 * n)))
+    else:  # doubles: bytes of a xor with the one before, swapped
+        values, last = [], 0
+        for _ in range(n):
+            last ^= int.from_bytes(b.varint().to_bytes(8, "little"), "big")
+            values.append(struct.unpack("<d", last.to_bytes(8, "little"))[0])
+    return list(zip(t0, t1, values, b.runs(n), b.runs(n)))
+
+
+def readings(db, channel):
+    for row in db.execute("SELECT enc,data,times FROM chunk WHERE channel=? ORDER BY t_first,id", (channel,)):
+        yield from chunk(db, *row)
+
+
+def events(db):
+    for enc, data in db.execute("SELECT enc,data FROM token_chunk ORDER BY id"):
+        b = Bytes(plain(enc, data))
+        n = b.varint()
+        ids = summed(0, [b.zigzag() for _ in range(n)])[1:]
+        counts = [b.varint() for _ in range(n)]
+        first = summed(0, [b.zigzag() for _ in range(n)])[1:]
+        bases = [b.zigzag() if c > 1 else 0 for c in counts]
+        low = b.take(sum(counts) - n)
+        stamps, k = [], 0
+        for t, base, count in zip(first, bases, counts):
+            stamps.append(t)
+            for _ in range(count - 1):
+                z = b.varint() << 8 | low[k]
+                k += 1
+                t += base + ((z >> 1) ^ -(z & 1))
+                stamps.append(t)
+        request = [i for i, c in zip(ids, counts) for _ in range(c)]
+        yield from zip(request, (1000 * t for t in stamps), b.runs(len(stamps)), b.runs(len(stamps)))
+
+
+def main(path, what=None):
+    db = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
+    if what is None:
+        for channel, name, device in db.execute("SELECT id,name,device FROM channel ORDER BY id"):
+            all_of = list(readings(db, channel))
+            print(channel, name, device, len(all_of), *(all_of[0][:3] + all_of[-1][:3] if all_of else ()))
+    else:
+        for row in events(db) if what == "events" else readings(db, int(what)):
+            print(*row)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    try:
+        main(*sys.argv[1:])
+    except BrokenPipeError:
+        pass
