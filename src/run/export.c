@@ -216,7 +216,7 @@ static int put_env(struct export *x)
 static int put_requests(struct export *x)
 {
     static const char *const sources[] = {NULL, "usage", "ids", "imported"};
-    static const char *cols[] = {"request",
+    static const char *const cols[] = {"request",
                                  "trial",
                                  "slice",
                                  "end",
