@@ -7,6 +7,8 @@
 #include "compute/compute.h"
 #include "import/import.h"
 #include "meter/meter.h"
+#include "meter/nvml.h"
+#include "meter/survey.h"
 
 /* A cell of a Markdown table. */
 static void cell(const char *text)
@@ -54,15 +56,75 @@ static void checks(void)
     }
 }
 
+/* The rule book of NVML's power queries, asked for well-known parts. */
+static void nvml_meanings(void)
+{
+    static const struct {
+        const char *part;
+        unsigned arch;
+        uint32_t device;
+        int driver;
+    } parts[] = {
+        {"H100, H200, GH200", 9, 0x2330, 570},
+        {"Ada, Ampere but GA100", 8, 0x26b9, 570},
+        {"the same on driver 530", 8, 0x26b9, 530},
+        {"A100, A30 (GA100)", 7, 0x20b2, 570},
+        {"Turing", 6, 0x1e84, 570},
+        {"Volta, Pascal", 5, 0x1db1, 570},
+        {"Maxwell, Kepler", 3, 0x17fd, 470},
+        {"Blackwell and later", 10, 0x2901, 580},
+    };
+    puts("\nWhat one value of NVML's power queries means (Yang et al., SC24, and nvml.h; "
+         "`assumed`: not published, taken as Hopper's):\n\n"
+         "| part | GetPowerUsage (nvidia-smi's power.draw) | field 185, average | field 186, instant |\n"
+         "| --- | --- | --- | --- |");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        static const enum jm_nvml_query queries[] = {JM_NVML_Q_USAGE, JM_NVML_Q_AVERAGE, JM_NVML_Q_INSTANT};
+        printf("| %s |", parts[i].part);
+        for (size_t q = 0; q < 3; q++) {
+            if (queries[q] == JM_NVML_Q_AVERAGE && (parts[i].arch < 7 || parts[i].device == 0x20b2)) {
+                fputs(" not there |", stdout);
+                continue;
+            }
+            struct jm_nvml_meaning m =
+                jm_nvml_meaning(queries[q], parts[i].arch, parts[i].device << 16 | 0x10de, parts[i].driver);
+            struct jm_channel c = {.kind = JM_CH_GAUGE,
+                                   .unit = JM_U_W,
+                                   .name = "power",
+                                   .sem = m.sem,
+                                   .window_ns = m.window_ns,
+                                   .period_ns = m.period_ns};
+            char text[64];
+            printf(" %s%s |", jm_channel_meaning(&c, text),
+                   strcmp(m.basis, "assumed") == 0 ? ", assumed" : "");
+        }
+        putchar('\n');
+    }
+}
+
 static void meters(void)
 {
-    head("Meters", "the registry in src/meter", "| meter | what it reads | boundary at best |",
-         "| --- | --- | --- |");
+    head("Meters", "the registry in src/meter",
+         "| meter | what it reads | boundary at best | what it needs |", "| --- | --- | --- | --- |");
     for (size_t i = 0; jm_meter_registry[i]; i++) {
         printf("| `%s` |", jm_meter_registry[i]->name);
         cell(jm_meter_registry[i]->summary);
         cell(jm_meter_registry[i]->boundary);
+        cell(jm_meter_registry[i]->needs);
         putchar('\n');
+    }
+    puts("\n`joulemark meters` shows which of them can be read here, and the command that mends what cannot. "
+         "Every path and\n"
+         "library can be set (`--sysfs-root`, `--proc-root`, `--dev-root`, `--nvml-lib`), so that each meter "
+         "can be tried on a\n"
+         "copy of another machine's files.");
+    for (size_t i = 0; jm_meter_registry[i]; i++) {
+        struct jm_span rest = jm_span_of(jm_meter_registry[i]->traps), line;
+        printf("\n## %s\n\n", jm_meter_registry[i]->name);
+        while (jm_span_line(&rest, &line))
+            printf("- %.*s\n", (int)line.n, line.p);
+        if (strcmp(jm_meter_registry[i]->name, "nvml") == 0)
+            nvml_meanings();
     }
 }
 

@@ -72,6 +72,7 @@ static void meter(struct jm_jsonw *w, const struct jm_survey *s, const struct jm
     jm_jsonw_kstr(w, "name", m->ops->name);
     jm_jsonw_kstr(w, "summary", m->ops->summary);
     jm_jsonw_kstr(w, "boundary_at_best", m->ops->boundary[0] ? m->ops->boundary : NULL);
+    jm_jsonw_kstr(w, "needs", m->ops->needs);
     jm_jsonw_kstr(w, "state", jm_probe_state_name((int)m->probe.state));
     jm_jsonw_kstr(w, "reason", m->probe.reason);
     jm_jsonw_kstr(w, "mend", m->probe.mend[0] ? m->probe.mend : NULL);

@@ -51,7 +51,10 @@ static void period_text(const struct jm_channel *c, char out[24])
 {
     char text[24];
     span_text((double)c->period_ns, text);
-    snprintf(out, 24, "%s%s", c->period_ns > 0 ? text : "unknown", c->period_measured ? " *" : "  ");
+    snprintf(out, 24, "%s%s", c->period_ns > 0 ? text : "unknown",
+             c->period_measured ? " *"
+             : c->period_ns > 0 ? "  "
+                                : "");
 }
 
 static const struct jm_domain *domain(const struct page *p, const struct jm_channel *c)
@@ -201,6 +204,15 @@ static void block(struct page *p, const struct jm_survey_meter *m, size_t first,
     also(p, m, first, end);
 }
 
+/* A channel that is not added, because another one of the meter shows the same domain. */
+static bool repeated(const struct jm_survey_meter *m, size_t i)
+{
+    for (size_t k = 0; k < m->n_chan && !m->chan[i].added; k++)
+        if (k != i && m->chan[k].added && m->chan[k].c.domain == m->chan[i].c.domain)
+            return true;
+    return false;
+}
+
 static void channels(struct page *p, const struct jm_survey_meter *m)
 {
     jm_str_addf(p->out,
@@ -211,9 +223,11 @@ static void channels(struct page *p, const struct jm_survey_meter *m)
         next = end;
         if (end - i == 1) { /* one quantity: its domain names it */
             const struct jm_domain *d = domain(p, &m->chan[i].c);
-            bool label = d && m->chan[i].added;
+            char name[128];
+            snprintf(name, sizeof name, "%s%s", d ? d->label : m->chan[i].c.device,
+                     repeated(m, i) ? " (mirror)" : "");
             if (energy(&m->chan[i]))
-                row(p, m, i, label ? d->label : m->chan[i].c.device, 1);
+                row(p, m, i, name, 1);
             continue;
         }
         while (next < m->n_chan && alike(p, m, i, next)) {
@@ -254,6 +268,8 @@ static void readable(struct page *p, const struct jm_survey_meter *m)
     if (m->max_period_ns)
         jm_str_addf(p->out, "; at least every %.0f s", (double)m->max_period_ns / 1e9);
     jm_str_addc(p->out, '\n');
+    jm_str_adds(p->out, "    needs: ");
+    jm_str_wrap(p->out, jm_span_of(m->ops->needs), 11, WIDTH);
     for (size_t i = 0; i < m->n_fact; i++)
         if (strstr(m->fact[i].key, "left_out")) {
             jm_str_adds(p->out, "    left out: ");
@@ -374,14 +390,16 @@ void jm_meters_text(const struct jm_survey *s, const char *host, bool color, str
     for (size_t i = 0; i < s->n; i++)
         if (s->m[i].probe.state == JM_PROBE_OK)
             readable(&p, &s->m[i]);
+    if (p.measured || p.never_added || p.unsure)
+        jm_str_addc(out, '\n');
     if (p.measured)
-        jm_str_adds(out, "\n  *  found by measurement; the others as documented\n");
+        jm_str_adds(out, "  *  found by measurement; the others as documented\n");
     if (p.never_added)
         jm_str_adds(out, "  never: shown, but never added to a boundary; its joules are in another row, or\n"
                          "     nobody says what is inside\n");
     if (p.unsure)
-        jm_str_adds(out, "  accuracy: no bound is published for these channels (single GPU boards were\n"
-                         "     found between 0.87 and 1.15 of the truth); joulemark calibrate makes one\n");
+        jm_str_adds(out, "  accuracy: no bound is published for these channels (gains of 0.87 to 1.15 were\n"
+                         "     found on single GPU boards); joulemark calibrate makes one\n");
     if (s->n_ok) {
         jm_str_addf(out, "\n%sWhat contains what%s\n", p.bold, p.end);
         for (size_t i = 0; i < s->tree.n; i++)

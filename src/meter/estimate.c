@@ -171,6 +171,10 @@ const struct jm_meter_ops jm_meter_estimate = {
     .name = "estimate",
     .summary = "processors as TDP times load: an ESTIMATE, only on request",
     .boundary = "device",
+    .needs = "nothing but /proc/stat; only on request (--tdp)",
+    .traps = "TDP times the busy share of the processors: no idle power, no memory, no board. It is labelled "
+             "estimated to the last digit "
+             "and never takes a measurement's place.",
     .probe = estimate_probe,
     .open = estimate_open,
     .read = estimate_read,

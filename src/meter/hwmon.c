@@ -129,7 +129,7 @@ int jm_hwmon_probe(const struct jm_meter_env *env, jm_hwmon_each_fn each, jm_hwm
     if (rc)
         jm_probe_set(out, JM_PROBE_UNSUPPORTED, "", "%s", err.text);
     else if (w.found)
-        jm_probe_set(out, JM_PROBE_OK, "", "%zu sensor%s of %s", w.found, w.found == 1 ? "" : "s", what);
+        jm_probe_set(out, JM_PROBE_OK, "", "%s: %zu found", what, w.found);
     else if (w.denied) {
         char mend[256];
         snprintf(mend, sizeof mend, "sudo chmod a+r %.200s", w.last);

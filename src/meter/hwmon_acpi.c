@@ -53,6 +53,10 @@ const struct jm_meter_ops jm_meter_acpi = {
     .name = "acpi",
     .summary = "the node as its BMC sees it, by the ACPI power meter",
     .boundary = "node",
+    .needs = "any user; the kernel needs CONFIG_SENSORS_ACPI_POWER",
+    .traps = "It is the node as the BMC sees it: some machines leave GPU trays out. Compare it with the sum "
+             "of the devices.\n"
+             "The BMC refreshes once a second or slower.",
     .probe = acpi_probe,
     .open = acpi_open,
     .read = jm_fmeter_read,

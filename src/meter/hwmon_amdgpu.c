@@ -145,6 +145,15 @@ const struct jm_meter_ops jm_meter_amdgpu = {
     .name = "amdgpu",
     .summary = "AMD GPUs and APUs: power of the board or socket, by hwmon",
     .boundary = "gpu",
+    .needs = "any user",
+    .traps = "power1_average or power1_input, by kernel and part; the channel says which.\n"
+             "Reading wakes a suspended GPU: nothing is read unless power/runtime_status says active.\n"
+             "A read can hang on old parts: it is tried once in a thread of its own, for 2 s at most.\n"
+             "The odd die of an MI2xx pair shows 0 W and the even one both: 0 is no value.\n"
+             "An APU shows processor and GPU together; where RAPL has the package, it is a mirror. Some "
+             "firmware scales wrongly (12 mW): "
+             "below 0.1 W and above twice the cap is implausible.\n"
+             "The energy counter of gpu_metrics is not read yet.",
     .probe = amdgpu_probe,
     .open = amdgpu_open,
     .read = jm_fmeter_read,

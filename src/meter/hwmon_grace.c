@@ -58,6 +58,12 @@ const struct jm_meter_ops jm_meter_grace = {
     .name = "grace",
     .summary = "NVIDIA Grace: module, socket, CPU and SysIO power, by its ACPI power meters",
     .boundary = "device",
+    .needs =
+        "any user; the kernel needs CONFIG_SENSORS_ACPI_POWER, some firmware acpi_power_meter.force_cap_on=y",
+    .traps = "Module contains Grace and GPU; Grace contains CPU, SysIO and DRAM: the CPU rail is about half "
+             "of the socket.\n"
+             "Files lie in hwmonN, in hwmonN/device or in the driver's folder; a device counts once.\n"
+             "0xffffffff mW (4.29 MW) is no value.",
     .probe = grace_probe,
     .open = grace_open,
     .read = jm_fmeter_read,

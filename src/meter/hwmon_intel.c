@@ -117,6 +117,13 @@ const struct jm_meter_ops jm_meter_intel_gpu = {
     .name = "intel-gpu",
     .summary = "Intel GPUs: energy counters of card and package, by hwmon of i915 and xe",
     .boundary = "gpu",
+    .needs = "any user",
+    .traps = "The driver extends a 32-bit register only when it is read; unread for one turn (262 s at 1 "
+             "kW), energy is lost: one read "
+             "a minute at least.\n"
+             "The card contains the package; boards without a card counter show the package for the GPU.\n"
+             "The limit is power1_cap or power1_max; power1_crit is none.\n"
+             "Integrated GPUs have no such files: RAPL's uncore shows them.",
     .probe = intel_probe,
     .open = intel_open,
     .read = jm_fmeter_read,

@@ -168,6 +168,11 @@ const struct jm_meter_ops jm_meter_jetson = {
     .name = "jetson",
     .summary = "NVIDIA Jetson: rails of its INA3221 and INA238 monitors",
     .boundary = "device",
+    .needs = "any user",
+    .traps = "VDD_IN, POM_5V_IN or VIN is the whole module, the other rails are parts of it; without one "
+             "(AGX Orin) the rails are added.\n"
+             "VIN_SYS_5V0 is a rail, no total.\n"
+             "Power is voltage times current; shunt voltages, their sum and rails called NC are left out.",
     .probe = jetson_probe,
     .open = jetson_open,
     .read = jm_fmeter_read,

@@ -132,6 +132,11 @@ const struct jm_meter_ops jm_meter_hwmon = {
     .name = "hwmon",
     .summary = "any other hwmon sensor of power or energy; unknown ones are never added",
     .boundary = "device",
+    .needs = "any user, but for some drivers (amd_energy is 0440)",
+    .traps = "Only for the chips that the meter knows is it said what is inside; others are shown and never "
+             "added.\n"
+             "Numbers of hwmon change from boot to boot: sensors are named by driver, device and label.\n"
+             "Drivers with a wrong scale exist: more than 20 kW is implausible.",
     .probe = hwmon_probe,
     .open = hwmon_open,
     .read = jm_fmeter_read,

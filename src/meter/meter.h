@@ -101,6 +101,9 @@ struct jm_meter_ops {
      * JM_E* when that cannot be known. NULL: the meter has no idea. May allocate. */
     int (*find_process)(struct jm_meter *m, const int64_t *pids, size_t n_pids, bool *device_used,
                         size_t n_devices);
+    const char *needs; /* permission and parts that it takes to be read, one line */
+    const char *traps; /* what is known to go wrong with such sources and what is done about it: one a line,
+                          for docs/meters.md */
 };
 
 /* All meters, in the order they are tried. Ends with NULL. */

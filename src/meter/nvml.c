@@ -105,6 +105,29 @@ const struct jm_meter_ops jm_meter_nvml = {
     .name = "nvml",
     .summary = "NVIDIA GPUs: energy, power, limits, clocks, throttling",
     .boundary = "gpu",
+    .needs = "any user that may open /dev/nvidiactl and /dev/nvidia*",
+    .traps = "Power is not one quantity: a mean of the last second, of 100 ms, or 25 of each 100 ms, by "
+             "architecture and driver branch "
+             "(Yang et al., SC24); each channel says which, and how it is integrated.\n"
+             "Devices are named by UUID and counted by PCI bus, as with CUDA_DEVICE_ORDER=PCI_BUS_ID; NVML's "
+             "own order is neither "
+             "stable nor CUDA's.\n"
+             "A GH200 shows power and energy of the whole module only: domain module, which contains GPU and "
+             "Grace.\n"
+             "A MIG slice has no power of its own: its id selects the whole board, which counts once.\n"
+             "The energy counter restarts with the driver; a fall is a reset, never a wrap.\n"
+             "A call for several values succeeds when any value did: each has its own status; 0 W and more "
+             "than twice the board's "
+             "limit are implausible.\n"
+             "A GPU whose handle fails is left out and named; a lost one says so until the end, and never "
+             "shows its last value.\n"
+             "Usable is what answers a power or energy query: on a Jetson NVML starts, and answers none.\n"
+             "Accuracy of single boards is not published; between 0.87 and 1.15 of the truth was measured. "
+             "nvidia-smi's help says "
+             "+-5 W.\n"
+             "Limits, modes, temperature and utilisation are read less often than power (0.2 s to 10 s); "
+             "each reading has its own "
+             "stamp.",
     .probe = nvml_probe,
     .open = nvml_open,
     .read = jm_nvml_read,

@@ -331,6 +331,10 @@ const struct jm_meter_ops jm_meter_perf = {
     .name = "perf",
     .summary = "processor packages by the perf PMU \"power\", where powercap is closed",
     .boundary = "device",
+    .needs = "CAP_PERFMON, or kernel.perf_event_paranoid <= 0",
+    .traps = "The same registers as rapl; where powercap can be read, this meter is opened only by name.\n"
+             "Counts begin at 0 when the event is opened, and the kernel undoes the hardware's wraps.\n"
+             "An event that stays 0 (virtual machines show energy-psys so) is absent.",
     .probe = perf_probe,
     .open = perf_open,
     .read = perf_read,

@@ -397,6 +397,21 @@ const struct jm_meter_ops jm_meter_rapl = {
     .name = "rapl",
     .summary = "processor packages and their memory, by the powercap files",
     .boundary = "device",
+    .needs = "root, CAP_DAC_READ_SEARCH or a changed file mode: energy_uj is 0400 since CVE-2020-8694",
+    .traps =
+        "dram lies beside the package on servers, core and uncore inside it; psys contains packages and is "
+        "never added.\n"
+        "intel-rapl-mmio shows a package a second time, and the dies of one AMD package can show one "
+        "counter: mirrors, found by "
+        "name and by reading A, B, A.\n"
+        "Each zone wraps at its own max_energy_range_uj (65.7 kJ in 234 s at 280 W); where that cannot be "
+        "read, a fall is a gap.\n"
+        "In a container the folder /sys/devices/virtual/powercap is needed too, and a capability that is "
+        "only in the bounding set "
+        "does nothing for a user other than root.\n"
+        "A counter that stays 0 belongs to a virtual machine and is absent.\n"
+        "On AMD the zone core is the register of one core and is left out.\n"
+        "With SGX or energy filtering on, single reads are randomised: windows below 100 ms mean nothing.",
     .probe = rapl_probe,
     .open = rapl_open,
     .read = jm_fmeter_read,

@@ -193,6 +193,9 @@ const struct jm_meter_ops jm_meter_replay = {
     .name = "replay",
     .summary = "a stored run, played again: SIMULATED, only on request",
     .boundary = "wall",
+    .needs = "a stored run; only on request (--replay)",
+    .traps = "What is played is marked SIMULATED, whatever it was when it was recorded.\n"
+             "It refreshes no faster than the stored run was sampled.",
     .probe = replay_probe,
     .open = replay_open,
     .read = replay_read,

@@ -19,6 +19,8 @@ int jm_reader_new(struct jm_recorder *rec, struct jm_meter *m, int meter, uint32
     r->period = rec->cfg.period_ns > 0 ? rec->cfg.period_ns
                 : m->period_ns > 0     ? m->period_ns
                                        : 100 * JM_NS_PER_MS;
+    if (m->max_period_ns > 0 && r->period > m->max_period_ns) /* a slower one could miss a wrap */
+        r->period = m->max_period_ns;
     r->deadline = m->deadline_ns > 0 ? m->deadline_ns : JM_NS_PER_S;
     atomic_init(&r->refs, 1);
     atomic_init(&r->alive, true);

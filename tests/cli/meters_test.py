@@ -120,4 +120,74 @@ class Simulated(unittest.TestCase):
         self.assertEqual(len(energy), 2)
 
 
+class Tree(unittest.TestCase):
+    """A server as its files show it: two packages, their memory, psys, the mmio copy, a BMC, an AMD GPU that sleeps."""
+
+    FILES = {
+        "class/powercap/intel-rapl:0/name": "package-0",
+        "class/powercap/intel-rapl:0/energy_uj": "52100000000",
+        "class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850",
+        "class/powercap/intel-rapl:0:0/name": "dram",
+        "class/powercap/intel-rapl:0:0/energy_uj": "7000000",
+        "class/powercap/intel-rapl:0:0/max_energy_range_uj": "65712999613",
+        "class/powercap/intel-rapl:1/name": "package-1",
+        "class/powercap/intel-rapl:1/energy_uj": "99000000",
+        "class/powercap/intel-rapl:2/name": "psys",
+        "class/powercap/intel-rapl:2/energy_uj": "60000000000",
+        "class/powercap/intel-rapl-mmio:0/name": "package-0",
+        "class/powercap/intel-rapl-mmio:0/energy_uj": "52100000001",
+        "class/hwmon/hwmon0/name": "power_meter",
+        "class/hwmon/hwmon0/power1_average": "412000000",
+        "class/hwmon/hwmon0/power1_average_interval": "1000",
+        "class/hwmon/hwmon1/name": "amdgpu",
+        "class/hwmon/hwmon1/power1_average": "31000000",
+        "class/hwmon/hwmon1/device/power/runtime_status": "suspended",
+        "class/hwmon/hwmon2/name": "scmi_sensors",
+        "class/hwmon/hwmon2/power1_input": "3000000",
+        "class/hwmon/hwmon2/power1_label": "soc",
+    }
+
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        for path, text in self.FILES.items():
+            full = os.path.join(self.dir.name, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="ascii") as f:
+                f.write(text + "\n")
+
+    def tearDown(self):
+        self.dir.cleanup()
+
+    def meters(self, *args):
+        return run("meters", "--no-measure", *args, *NOTHING[2:], "--sysfs-root", self.dir.name)
+
+    def test_text(self):
+        r = self.meters()
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        for pattern in (r"(?m)^    package-0 +device +counter ", r"(?m)^    dram of package-0 +device +counter ",
+                        r"(?m)^    package-0 .mirror. +never +counter ", r"(?m)^    psys +never +counter ",
+                        r"mean of each 1 s", r"412 W", r"suspended", r"(?m)^ +dram: dram of package-0 +rapl$",
+                        r"at least every 16 s", r"amdgpu  AMD GPUs"):
+            self.assertRegex(r.stdout, pattern)
+        for line in r.stdout.splitlines():
+            if "mend: " not in line:
+                self.assertLessEqual(len(line), 80, line)
+            self.assertEqual(line, line.rstrip(), "no blanks at the end")
+
+    def test_json(self):
+        doc = json.loads(self.meters("--json").stdout)
+        rapl = next(m for m in doc["meters"] if m["name"] == "rapl")
+        self.assertIn("CVE-2020-8694", rapl["needs"])
+        by = {c["device"]: c for c in rapl["channels"]}
+        self.assertEqual(by["intel-rapl:0"]["wraps_at"], 262143.32885)
+        self.assertIsNone(by["intel-rapl:1"]["wraps_at"], "the range cannot be read")
+        self.assertEqual(by["intel-rapl:0"]["value"], 52100.0)
+        self.assertEqual((by["intel-rapl:0"]["added"], by["intel-rapl-mmio:0"]["added"], by["intel-rapl:2"]["added"]),
+                         (True, False, False))
+        self.assertEqual(by["intel-rapl-mmio:0"]["domain"]["id"], by["intel-rapl:0"]["domain"]["id"])
+        amd = next(m for m in doc["meters"] if m["name"] == "amdgpu")["channels"][0]
+        self.assertEqual((amd["status"], amd["value"], amd["period_s"]), ("suspended", None, None))
+        self.assertEqual(doc["readable"], 4)
+
+
 tap.main()
