@@ -102,7 +102,8 @@ int sim_engine_open(struct sim_engine *e, const struct sim_options *opt, char *w
     e->http.limit = (struct sim_http_limits){.max_conns = opt->max_conns,
                                              .max_body = opt->max_body,
                                              .keep_alive_ns = (int64_t)(opt->keep_alive_s * 1e9),
-                                             .read_ns = 30000000000};
+                                             .read_ns = 30000000000,
+                                             .max_answers = opt->max_answers};
     e->http.self = e;
     e->http.on_request = on_request;
     e->http.on_gone = on_gone;

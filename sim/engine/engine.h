@@ -33,7 +33,7 @@ struct sim_options {
     const char *reasoning_key;
     bool utf8, cached_details, role_early;
     double eos_median; /* tokens, of answers that end by themselves */
-    uint32_t max_conns, max_records;
+    uint32_t max_conns, max_records, max_answers;
     size_t max_body;
     double keep_alive_s;
     struct sim_sched_options sched; /* zeros: the model's */

@@ -33,6 +33,7 @@ const struct sim_fault_row sim_fault_table[SIM_F_COUNT] = {
     {SIM_F_NO_ROLE, "no-role", NULL, 0, 0, 0, "no role chunk"},
     {SIM_F_EMPTY, "empty", "every", 3, 1, MAXTOK, "every n-th event carries its tokens without text (TensorRT-LLM, held-back UTF-8)"},
     {SIM_F_BUNDLE, "bundle", "tokens", 100, 1, MAXTOK, "the first event carries this many tokens (hidden reasoning, buffering proxies)"},
+    {SIM_F_TOOL_CALL, "tool-call", NULL, 0, 0, 0, "a chat answer is the arguments of a tool call, and ends, when by itself, with tool_calls"},
     {SIM_F_CRLF, "crlf", NULL, 0, 0, 0, "lines end with CR LF"},
     {SIM_F_CR, "cr", NULL, 0, 0, 0, "lines end with CR"},
     {SIM_F_NO_SPACE, "no-space", NULL, 0, 0, 0, "no blank after data: (TGI)"},

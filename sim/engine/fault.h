@@ -40,6 +40,7 @@ enum sim_fault_id {
     SIM_F_NO_ROLE,
     SIM_F_EMPTY,
     SIM_F_BUNDLE,
+    SIM_F_TOOL_CALL,
     /* its lines */
     SIM_F_CRLF,
     SIM_F_CR,

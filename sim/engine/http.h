@@ -46,7 +46,8 @@ struct sim_conn {
     struct sim_buf body;
     uint64_t chunk_left; /* of the request's chunk under way */
     int chunk_state;
-    void *request;    /* under way */
+    void *request; /* under way */
+    uint32_t answers;
     int64_t deadline; /* ns; 0: none */
     /* the answer under way */
     struct sim_faults faults;
@@ -61,6 +62,7 @@ struct sim_http_limits {
     uint32_t max_conns;
     size_t max_body;
     int64_t keep_alive_ns, read_ns;
+    uint32_t max_answers; /* on a connection, which then closes without having said so; 0: any number */
 };
 
 struct sim_http {

@@ -161,6 +161,10 @@ int sim_http_head_parse(struct sim_head *h, const char *p, size_t n, char *why, 
         first = false;
         p = nl + 1;
     }
+    if (first) {
+        snprintf(why, whylen, "There is no request line.");
+        return 400;
+    }
     if (h->chunked && h->length >= 0) {
         snprintf(why, whylen, "A request has either a Content-Length or a Transfer-Encoding.");
         return 400;

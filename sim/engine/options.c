@@ -51,6 +51,7 @@ static const struct row rows[] = {
     {"max-conns", U32, O(max_conns), 1, 1e6, "N", "connections; further ones wait (8192)"},
     {"max-body", SIZE, O(max_body), 1024, 1u << 28, "BYTES", "longest request body (4194304)"},
     {"max-records", U32, O(max_records), 0, 1e7, "N", "requests in the truth (200000)"},
+    {"max-answers", U32, O(max_answers), 0, 1e9, "N", "close a connection without notice after N answers; 0: never (0)"},
     {"keep-alive", REAL, O(keep_alive_s), 0.01, 86400, "S", "close idle connections after this time (75)"},
 };
 /* clang-format on */

@@ -183,6 +183,14 @@ void sim_stream_role(struct sim_request *r)
     sim_http_flush(r->conn);
 }
 
+static void told(struct sim_request *r, struct sim_buf *delta, uint32_t from, uint32_t n)
+{
+    r->told = from + n;
+    r->e->told_tokens += n;
+    chunk(r, delta->p ? delta->p : "", delta->n, NULL, from, n);
+    sim_buf_free(delta);
+}
+
 /* Tokens from … from + n - 1 as one event. */
 static void say(struct sim_request *r, uint32_t from, uint32_t n)
 {
@@ -192,6 +200,19 @@ static void say(struct sim_request *r, uint32_t from, uint32_t n)
     bool empty = has(r, SIM_F_EMPTY) && (r->events + 1) % (uint32_t)r->faults.value[SIM_F_EMPTY] == 0;
     bool odd = has(r, SIM_F_BAD_UTF8) && from <= (uint32_t)r->faults.value[SIM_F_BAD_UTF8] &&
                (uint32_t)r->faults.value[SIM_F_BAD_UTF8] < from + n;
+    if (r->chat && has(r, SIM_F_TOOL_CALL)) {
+        if (from == 0)
+            sim_buf_fmt(&d,
+                        "\"tool_calls\":[{\"index\":0,\"id\":\"call_%s\",\"type\":\"function\",\"function\":{"
+                        "\"name\":\"measure\",\"arguments\":\"",
+                        r->id);
+        else
+            sim_buf_str(&d, "\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"");
+        words(r, &d, from, n);
+        sim_buf_str(&d, "\"}}]");
+        told(r, &d, from, n);
+        return;
+    }
     if (r->chat && reason) {
         sim_buf_fmt(&d, "\"%s\":\"", r->e->opt.reasoning_key);
         if (!empty)
@@ -206,10 +227,7 @@ static void say(struct sim_request *r, uint32_t from, uint32_t n)
         sim_buf_str(&d, "\x80");
     if (r->chat && reason < n)
         sim_buf_str(&d, "\"");
-    r->told = from + n;
-    r->e->told_tokens += n;
-    chunk(r, d.p ? d.p : "", d.n, NULL, from, n);
-    sim_buf_free(&d);
+    told(r, &d, from, n);
 }
 
 static void done(struct sim_request *r)
@@ -339,7 +357,8 @@ bool sim_stream_tokens(struct sim_engine *e, struct sim_request *r)
     if (broken(e, r))
         return false;
     if (last) {
-        end(r, r->finish == SIM_FIN_STOP ? "stop" : "length");
+        bool tool = r->chat && has(r, SIM_F_TOOL_CALL);
+        end(r, r->finish != SIM_FIN_STOP ? "length" : tool ? "tool_calls" : "stop");
         return over(e, r, r->finish);
     }
     if (!has(r, SIM_F_MERGE) || r->events % (uint32_t)r->faults.value[SIM_F_MERGE] == 0)

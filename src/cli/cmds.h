@@ -10,8 +10,10 @@
     X(import)                                                                                                \
     X(mark)                                                                                                  \
     X(meters)                                                                                                \
+    X(record)                                                                                                \
     X(recover)                                                                                               \
     X(report)                                                                                                \
+    X(run)                                                                                                   \
     X(show)                                                                                                  \
     X(sim)                                                                                                   \
     X(version)

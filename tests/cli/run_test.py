@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""joulemark run, record and idle: statuses, signals, streams, marks, with and without meters."""
+"""joulemark run and record: statuses, signals, streams, marks, with and without meters."""
 import json
 import os
 import shutil
@@ -197,20 +197,6 @@ class Record(Base):
         self.assertIn("recovered", r.stdout)
         doc = json.loads(self.joulemark("show", self.file, "--json").stdout)
         self.assertTrue(doc["run"]["cut"])
-
-
-class Idle(Base):
-    def test_deep_idle(self):
-        r = self.joulemark("idle", "-t", "2s", "--settle", "0s", "-o", self.file, "--json", "-q", "-m", "nvml",
-                           gpus=["--gpus", "1", "--waveform", "const:70W"])
-        self.assertIn(r.returncode, (0, 3), r.stderr)
-        doc = json.loads(r.stdout)
-        self.assertEqual([w["role"] for w in doc["windows"]], ["idle"])
-        self.assertEqual(dict(self.rows("select key, value from env"))["idle.0.class"], "deep")
-
-    def test_endpoint_is_not_deep(self):
-        r = self.joulemark("idle", "--class=deep", "http://127.0.0.1:9")
-        self.assertEqual(r.returncode, 2)
 
 
 tap.main()

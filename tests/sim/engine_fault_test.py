@@ -149,6 +149,14 @@ class Faults(unittest.TestCase):
         self.assertEqual(n, [0, 6, 1, 1, 1, 1, 0])
         self.whole(a)
 
+    def test_tool_call(self):
+        a = self.ask("tool-call", ignore_eos=None, max_tokens=20000)
+        d = [c["choices"][0]["delta"] for c in a.chunks_json() if c["choices"]]
+        calls = [x["tool_calls"][0] for x in d if "tool_calls" in x]
+        self.assertEqual(calls[0]["function"]["name"], "measure")
+        self.assertEqual(len("".join(c["function"]["arguments"] for c in calls).split()), a.usage()["completion_tokens"])
+        self.assertEqual((a.text(), a.finish()), ("", "tool_calls"))
+
     def test_lines(self):
         a = self.ask("crlf")
         self.assertEqual(a.body.count(b"\n"), a.body.count(b"\r\n"))
@@ -236,6 +244,14 @@ class Faults(unittest.TestCase):
 
 
 class ForAll(unittest.TestCase):
+    def test_a_connection_that_closes_without_notice(self):
+        with Engine("--max-answers", "3") as e, e.connect() as s:
+            for _ in range(3):
+                s.sendall(e.request("GET", "/health"))
+                a = Answer(s)
+                self.assertEqual((a.status, a.headers.get("connection")), (200, None))
+            self.assertEqual(s.recv(1), b"")
+
     def test_every_nth(self):
         with Engine("--speed", "20", "--fault", "status=500,every=3") as e:
             self.assertEqual([e.chat().status for _ in range(7)], [200, 200, 500, 200, 200, 500, 200])
