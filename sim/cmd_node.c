@@ -140,7 +140,7 @@ static int option(struct node *nd, const char *arg, const char *next, bool engin
         }
         if (own)
             *own = value;
-        if (engine && engines)
+        if (engine && engines && value)
             return engine_spec(nd, value);
         if (engine || engines || own)
             return 0;
@@ -423,7 +423,7 @@ int sim_cmd_node(int argc, char **argv)
     simgpu_conf_init(&nd->conf);
     sim_options_init(&nd->common);
     for (int pass = 0; pass < 2 && !status && !only_help; pass++)
-        for (int i = 1; !status && !only_help && i < argc; i++) {
+        for (int i = 1; !status && !only_help && i < argc && argv[i]; i++) {
             int used = 0;
             if (strcmp(argv[i], "--help") == 0) {
                 help();

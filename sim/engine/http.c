@@ -37,11 +37,12 @@ int sim_http_open(struct sim_http *h, const char *host, int port, char *why, siz
         return -1;
     }
     freeaddrinfo(list);
-    struct sockaddr_storage ss;
+    struct sockaddr_storage ss = {0};
     socklen_t len = sizeof ss;
-    getsockname(fd, (struct sockaddr *)&ss, &len);
-    h->port = ntohs(ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port
-                                             : ((struct sockaddr_in *)&ss)->sin_port);
+    bool named = getsockname(fd, (struct sockaddr *)&ss, &len) == 0;
+    in_port_t bound = ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port
+                                               : ((struct sockaddr_in *)&ss)->sin_port;
+    h->port = named ? ntohs(bound) : port;
     h->listener = fd;
     h->epoll = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event ev = {.events = EPOLLIN, .data.ptr = h};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an answer looks like: status line, headers, body in one piece or in chunks, and what faults make of them. */
+/* What an answer looks like: status line, headers, body in one piece or in chunks, and what faults make of
+ * them. */
 #include "engine.h"
 
 #include <time.h>

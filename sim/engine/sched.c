@@ -91,6 +91,8 @@ static bool grow(struct sim_sched *s, struct sim_seq *q, uint64_t tokens)
 static bool preempt_last(struct sim_sched *s, struct sim_seq *q)
 {
     struct sim_seq *v = s->running.tail; /* q or behind it, so without a part in the step being planned */
+    if (!v)
+        return true; /* cannot be: q is in the list */
     list_cut(&s->running, v);
     free_blocks(s, v);
     v->computed = 0;

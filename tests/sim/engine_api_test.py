@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import re
+import shutil
+import subprocess
 import tempfile
 import threading
 import unittest
@@ -131,6 +133,16 @@ class Api(unittest.TestCase):
         self.assertIn("SIMULATED", m["owned_by"])
         self.assertEqual(self.e.get("/health").status, 200)
         self.assertIn("version", self.e.get("/version").json())
+
+    @unittest.skipUnless(shutil.which("curl"), "no curl here")
+    def test_curl(self):
+        body = json.dumps({"messages": [{"role": "user", "content": "How much?"}], "max_tokens": 50, "ignore_eos": True, "stream": True})
+        for more in ([], ["--http1.0"], ["--compressed", "-H", "Transfer-Encoding: chunked"]):
+            r = subprocess.run(["curl", "-sSN", "--noproxy", "*", *more, "-d", body, self.e.url + "/v1/chat/completions"],
+                               capture_output=True, text=True, timeout=30)
+            self.assertEqual((r.returncode, r.stderr), (0, ""), more)
+            self.assertEqual(r.stdout.count("data: "), 1 + 50 + 1 + 1)
+            self.assertTrue(r.stdout.endswith("data: [DONE]\n\n"))
 
     def test_one_connection_serves_many(self):
         with self.e.connect() as s:
