@@ -110,9 +110,8 @@ const struct jm_cmd jm_cmd_bench = {
                    "their joules. An endpoint "
                    "on another host gets latencies but no energy per token: the meters are not at it.\n\n"
                    "Ends with 3 when the measurement is invalid or no meter could be read.",
-    .examples = "joulemark bench http://127.0.0.1:8000 -c 32 -t 60s -n 3 --slo-ttft 500ms --slo-tpot 50ms -o "
-                "out/b.jmr\n"
-                "joulemark bench http://127.0.0.1:8000 --rate 4/s --prompts prompts.jsonl --json",
+    .examples = "joulemark bench http://127.0.0.1:8000 -c 32 -n 3 --slo-ttft 500ms\n"
+                "joulemark bench http://127.0.0.1:8000 --rate 4/s --prompts my.jsonl --json",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = init,

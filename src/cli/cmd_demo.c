@@ -26,6 +26,7 @@ static void init(void *opts)
     o->session.label = "demo";
     o->session.force = true;
     o->bench.concurrency = 32;
+    o->bench.ignore_eos = true;
     o->bench.idle = 4 * JM_NS_PER_S;
     o->bench.warmup = 5 * JM_NS_PER_S;
     o->bench.duration = 15 * JM_NS_PER_S;

@@ -6,7 +6,11 @@
 #include "cli/cli.h"
 
 #define JM_COMMANDS                                                                                          \
+    X(bench)                                                                                                 \
+    X(demo)                                                                                                  \
+    X(export)                                                                                                \
     X(help)                                                                                                  \
+    X(idle)                                                                                                  \
     X(import)                                                                                                \
     X(mark)                                                                                                  \
     X(meters)                                                                                                \

@@ -104,8 +104,10 @@ void jm_session_progress(struct jm_session *s, const char *what, double done_s, 
     if (isfinite(live.watts))
         snprintf(power, sizeof power, ", %.0f W", live.watts);
     char meters[48] = "";
-    if (live.meters_ok < live.meters)
-        snprintf(meters, sizeof meters, ", %zu of %zu meters", live.meters_ok, live.meters);
+    if (live.meters_ok > s->meters_first)
+        s->meters_first = live.meters_ok;
+    if (live.meters_ok < s->meters_first)
+        snprintf(meters, sizeof meters, ", %zu of %zu meters", live.meters_ok, s->meters_first);
     jm_term_progress(&s->cli->term, isfinite(of_s) && of_s > 0 ? done_s / of_s : NAN, "%s: %s%s%s%s%s", what,
                      span, power, meters, more && more[0] ? ", " : "", more ? more : "");
 }

@@ -57,6 +57,7 @@ struct jm_session {
     char dir[128];         /* folder of the mark socket, "" where it is not ours */
     char mark_socket[160]; /* "" none */
     bool metered;          /* at least one channel */
+    size_t meters_first;   /* meters that could be read at the start */
 };
 
 /* Creates the run file and opens the meters. verb names the default file ("bench"); source says what is
