@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a run file without joulemark: the formats of docs/run-file.md in forty lines. Needs the zstd program or a zstd module.
+"""Reads a run file without joulemark: the formats of docs/run-file.md in a page. Needs the zstd program.
 
     decode_run.py RUN.jmr             channels with their first and last reading
     decode_run.py RUN.jmr CHANNEL     t0 t1 value status flags of every reading
     decode_run.py RUN.jmr events      request t tokens flags of every token event
+    decode_run.py RUN.jmr requests    id and stamps of every request, None where there is none
 """
 import sqlite3
 import struct
@@ -60,22 +61,24 @@ def summed(first, deltas):
     return out
 
 
-def head(data):
-    b = Bytes(data)
-    return b, b.varint(), b.take(1)[0]  # readings, 1: with a time column
-
-
-def times(b, n):
-    t0 = summed(b.zigzag(), b.column(n - 1))
+def times(db, b, n, other):  # takes the times off the front
+    layout = b.take(1)[0]
+    if layout != 1:
+        enc, data, next_one = db.execute("SELECT enc,data,times FROM chunk WHERE id=?", (other,)).fetchone()
+        o = Bytes(plain(enc, data))
+        o0, o1 = times(db, o, o.varint(), next_one)
+        if layout == 0:
+            return o0, o1
+        t0 = [signed(t + d) for t, d in zip(o1, b.column(n))]
+    else:
+        t0 = summed(b.zigzag(), b.column(n - 1))
     return t0, [signed(t + d) for t, d in zip(t0, b.column(n))]
 
 
 def chunk(db, enc, data, other):
-    b, n, own = head(plain(enc, data))
-    if own:
-        t0, t1 = times(b, n)
-    else:
-        t0, t1 = times(head(plain(*db.execute("SELECT enc,data FROM chunk WHERE id=?", (other,)).fetchone()))[0], n)
+    b = Bytes(plain(enc, data))
+    n = b.varint()
+    t0, t1 = times(db, b, n, other)
     mode = b.take(1)[0]
     if mode == 0:  # integers
         values = summed(b.zigzag(), b.column(n - 1))
@@ -115,6 +118,24 @@ def events(db):
         yield from zip(request, (1000 * t for t in stamps), b.runs(len(stamps)), b.runs(len(stamps)))
 
 
+def requests(db):
+    scheduled = dict(db.execute("SELECT id,scheduled FROM request"))
+    for enc, data in db.execute("SELECT enc,data FROM request_chunk ORDER BY id"):
+        b = Bytes(plain(enc, data))
+        n = b.varint()
+        ids = summed(0, [b.zigzag() for _ in range(n)])[1:]
+        stamps = [[scheduled[i]] for i in ids]
+        last = [-1 if s[0] is None else s[0] for s in stamps]
+        for _ in range(12):
+            base = b.zigzag()
+            for k in range(n):
+                z = b.varint()
+                if z:
+                    last[k] = signed(last[k] + base + ((z - 1 >> 1) ^ -(z - 1 & 1)))
+                stamps[k].append(last[k] if z else None)
+        yield from zip(ids, *zip(*stamps))
+
+
 def main(path, what=None):
     db = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
     if what is None:
@@ -122,7 +143,7 @@ def main(path, what=None):
             all_of = list(readings(db, channel))
             print(channel, name, device, len(all_of), *(all_of[0][:3] + all_of[-1][:3] if all_of else ()))
     else:
-        for row in events(db) if what == "events" else readings(db, int(what)):
+        for row in events(db) if what == "events" else requests(db) if what == "requests" else readings(db, int(what)):
             print(*row)
 
 

@@ -25,36 +25,53 @@ int jm_run_add_pending(struct jm_run_writer *w, const struct jm_channel *c, stru
     return 0;
 }
 
-/* The chunk that already holds exactly this time column, 0: none. Channels that were read in one call share
- * theirs, which is most of a chunk's bytes. */
-static int64_t find_times(const struct jm_run_writer *w, const struct jm_reading *r, size_t n)
+/* The kept column with exactly these times, NULL: none. Channels that were read in one call share theirs,
+ * which is most of a chunk's bytes. */
+static const struct jm_run_times *same_times(const struct jm_run_writer *w, const struct jm_reading *r,
+                                             size_t n)
 {
     for (unsigned i = 0; i < JM_RUN_TIMES_KEPT; i++) {
         const struct jm_run_times *t = &w->times[i];
-        if (t->n != n || t->t[0] != r[0].t0)
+        if (t->n != n || t->r[0].t0 != r[0].t0)
             continue;
         size_t k = 0;
-        while (k < n && t->t[2 * k] == r[k].t0 && t->t[2 * k + 1] == r[k].t1)
+        while (k < n && t->r[k].t0 == r[k].t0 && t->r[k].t1 == r[k].t1)
             k++;
         if (k == n)
-            return t->chunk;
+            return t;
     }
-    return 0;
+    return NULL;
 }
 
-static void keep_times(struct jm_run_writer *w, const struct jm_reading *r, size_t n, int64_t chunk)
+/* The newest kept column (of those that refer to no other) whose readings all ended shortly before these
+ * began: the gap is steadier than the timer. */
+static const struct jm_run_times *times_before(const struct jm_run_writer *w, const struct jm_reading *r,
+                                               size_t n)
+{
+    for (size_t i = 0; i < JM_RUN_TIMES_KEPT; i++) {
+        const struct jm_run_times *t =
+            &w->times[(w->times_at + JM_RUN_TIMES_KEPT - 1 - i) % JM_RUN_TIMES_KEPT];
+        if (t->n != n || !t->own)
+            continue;
+        size_t k = 0;
+        while (k < n && r[k].t0 >= t->r[k].t1 && r[k].t0 - t->r[k].t1 < JM_NS_PER_MS)
+            k++;
+        if (k == n)
+            return t;
+    }
+    return NULL;
+}
+
+static void keep_times(struct jm_run_writer *w, const struct jm_reading *r, size_t n, int64_t chunk, bool own)
 {
     struct jm_run_times *t = &w->times[w->times_at++ % JM_RUN_TIMES_KEPT];
-    int64_t *v = n <= 4096 ? realloc(t->t, 2 * n * sizeof *v) : NULL;
+    struct jm_reading *v = n <= JM_RUN_TIMES_MAX ? realloc(t->r, n * sizeof *v) : NULL;
     if (!v) { /* no loss: the next one only is not shared */
         t->n = 0;
         return;
     }
-    for (size_t k = 0; k < n; k++) {
-        v[2 * k] = r[k].t0;
-        v[2 * k + 1] = r[k].t1;
-    }
-    *t = (struct jm_run_times){.t = v, .n = n, .chunk = chunk};
+    memcpy(v, r, n * sizeof *v);
+    *t = (struct jm_run_times){.r = v, .n = n, .chunk = chunk, .own = own};
 }
 
 static double as_double(int64_t bits)
@@ -91,14 +108,17 @@ static int write_chunk(struct jm_run_writer *w, size_t channel, struct jm_err *e
             hi = r[i].value;
         any = true;
     }
-    int64_t times = find_times(w, r, n);
+    const struct jm_run_times *other = same_times(w, r, n);
+    enum jm_chunk_times times = other ? JM_TIMES_SAME : JM_TIMES_OWN;
+    if (!other && (other = times_before(w, r, n)))
+        times = JM_TIMES_AFTER;
     jm_str_reset(&w->plain);
-    int rc = jm_chunk_encode(r, n, !times, p->is_double, &w->plain, err);
+    int rc = jm_chunk_encode(r, n, times, other ? other->r : NULL, p->is_double, &w->plain, err);
     int enc = rc ? rc : jm_pack(jm_str_span(&w->plain), 3, &w->packed, err);
     if (enc < 0)
         return enc;
     const char *fmt = !any ? "iiiinnoib" : p->is_double ? "iiiiddoib" : "iiiiiioib";
-    int64_t ref = times ? times : -1;
+    int64_t ref = other ? other->chunk : -1;
     const void *data = w->packed.buf;
     size_t len = w->packed.len;
     if (!any)
@@ -110,8 +130,8 @@ static int write_chunk(struct jm_run_writer *w, size_t channel, struct jm_err *e
     else
         rc = jm_run_write(w, JM_Q_CHUNK, err, fmt, (int64_t)channel, r[0].t0, last, (int64_t)n, lo, hi, ref,
                           (int64_t)enc, data, len);
-    if (!rc && !times)
-        keep_times(w, r, n, sqlite3_last_insert_rowid(w->db));
+    if (!rc && times != JM_TIMES_SAME)
+        keep_times(w, r, n, sqlite3_last_insert_rowid(w->db), times == JM_TIMES_OWN);
     return rc;
 }
 
@@ -172,4 +192,36 @@ int jm_run_write_events(struct jm_run_writer *w, struct jm_err *err)
     return enc < 0 ? enc
                    : jm_run_write(w, JM_Q_TOKENS, err, "iiiiib", first, last, requests, events, (int64_t)enc,
                                   (const void *)w->packed.buf, w->packed.len);
+}
+
+int jm_run_add_details(struct jm_run_writer *w, const struct jm_request *r, struct jm_err *err)
+{
+    if (w->n_details == w->cap_details) {
+        size_t cap = w->cap_details ? 2 * w->cap_details : 64;
+        struct jm_request *p = realloc(w->details, cap * sizeof *p);
+        if (!p)
+            return jm_err_set(err, JM_ENOMEM, "out of memory for the details of requests");
+        w->details = p;
+        w->cap_details = cap;
+    }
+    w->details[w->n_details++] = *r;
+    return w->n_details >= JM_DETAILS_BLOCK ? jm_run_write_details(w, err) : 0;
+}
+
+int jm_run_write_details(struct jm_run_writer *w, struct jm_err *err)
+{
+    int64_t n = (int64_t)w->n_details;
+    struct jm_str hashes;
+    if (!n)
+        return 0;
+    w->n_details = 0;
+    jm_str_init(&hashes);
+    jm_str_reset(&w->plain);
+    int rc = jm_details_encode(w->details, (size_t)n, &w->plain, &hashes, err);
+    int enc = rc ? rc : jm_pack(jm_str_span(&w->plain), 5, &w->packed, err);
+    if (enc >= 0)
+        rc = jm_run_write(w, JM_Q_DETAILS, err, "iibb", n, (int64_t)enc, (const void *)w->packed.buf,
+                          w->packed.len, (const void *)hashes.buf, hashes.len);
+    jm_str_release(&hashes);
+    return enc < 0 ? enc : rc;
 }

@@ -6,7 +6,6 @@
 
 #include "base/banned.h"
 
-enum { HAS_TIMES = 1 };                                    /* layout byte */
 enum { VALUES_DELTA = 0, VALUES_RAW = 1, VALUES_XOR = 2 }; /* value mode byte */
 
 void jm_varint_put(struct jm_str *s, uint64_t v)
@@ -96,13 +95,20 @@ static bool get_column(struct jm_span *s, uint64_t *base, size_t n)
     return true;
 }
 
-static int put_times(const struct jm_reading *r, size_t n, uint64_t *d, struct jm_str *out,
-                     struct jm_err *err)
+static int put_times(const struct jm_reading *r, size_t n, const struct jm_reading *ref, uint64_t *d,
+                     struct jm_str *out, struct jm_err *err)
 {
-    jm_varint_put(out, jm_zigzag((uint64_t)r[0].t0));
-    for (size_t i = 1; i < n; i++)
-        d[i - 1] = (uint64_t)r[i].t0 - (uint64_t)r[i - 1].t0;
-    int rc = put_column(d, n - 1, out, err);
+    int rc;
+    if (ref) {
+        for (size_t i = 0; i < n; i++)
+            d[i] = (uint64_t)r[i].t0 - (uint64_t)ref[i].t1;
+        rc = put_column(d, n, out, err);
+    } else {
+        jm_varint_put(out, jm_zigzag((uint64_t)r[0].t0));
+        for (size_t i = 1; i < n; i++)
+            d[i - 1] = (uint64_t)r[i].t0 - (uint64_t)r[i - 1].t0;
+        rc = put_column(d, n - 1, out, err);
+    }
     for (size_t i = 0; i < n; i++)
         d[i] = (uint64_t)r[i].t1 - (uint64_t)r[i].t0;
     return rc ? rc : put_column(d, n, out, err);
@@ -150,8 +156,8 @@ static int put_values(const struct jm_reading *r, size_t n, bool is_double, uint
     return put_column(d, n - 1, out, err);
 }
 
-int jm_chunk_encode(const struct jm_reading *r, size_t n, bool with_times, bool is_double, struct jm_str *out,
-                    struct jm_err *err)
+int jm_chunk_encode(const struct jm_reading *r, size_t n, enum jm_chunk_times times,
+                    const struct jm_reading *ref, bool is_double, struct jm_str *out, struct jm_err *err)
 {
     if (!n || n > JM_CHUNK_MAX)
         return jm_err_set(err, JM_EINVAL, "a chunk holds 1 to %u readings, not %zu", JM_CHUNK_MAX, n);
@@ -159,8 +165,8 @@ int jm_chunk_encode(const struct jm_reading *r, size_t n, bool with_times, bool 
     if (!d)
         return jm_err_set(err, JM_ENOMEM, "out of memory for a chunk of %zu readings", n);
     jm_varint_put(out, n);
-    jm_str_addc(out, with_times ? HAS_TIMES : 0);
-    int rc = with_times ? put_times(r, n, d, out, err) : 0;
+    jm_str_addc(out, (char)times);
+    int rc = times == JM_TIMES_SAME ? 0 : put_times(r, n, times == JM_TIMES_AFTER ? ref : NULL, d, out, err);
     if (!rc)
         rc = put_values(r, n, is_double, d, out, err);
     uint16_t *small = (uint16_t *)d;
@@ -174,11 +180,16 @@ int jm_chunk_encode(const struct jm_reading *r, size_t n, bool with_times, bool 
     return rc ? rc : jm_str_ok(out, "a chunk of readings", err);
 }
 
-size_t jm_chunk_count(struct jm_span plain)
+size_t jm_chunk_count(struct jm_span plain, int *times)
 {
     uint64_t n;
-    /* every reading has at least one byte in the value column */
-    return jm_varint_get(&plain, &n) && n && n <= JM_CHUNK_MAX && n <= plain.n + 1 ? (size_t)n : 0;
+    if (!jm_varint_get(&plain, &n) || !plain.n || (unsigned char)*plain.p > JM_TIMES_AFTER)
+        return 0;
+    if (times)
+        *times = (unsigned char)*plain.p;
+    /* every reading has at least one byte in the value column, but for the first, which has two in front of
+     * it */
+    return n && n <= JM_CHUNK_MAX && n <= plain.n ? (size_t)n : 0;
 }
 
 static int bad(struct jm_err *err, const char *what)
@@ -186,19 +197,21 @@ static int bad(struct jm_err *err, const char *what)
     return jm_err_set(err, JM_ECORRUPT, "a chunk of readings is damaged (%s)", what);
 }
 
-static bool get_times(struct jm_span *s, struct jm_reading *out, size_t n)
+static bool get_times(struct jm_span *s, const struct jm_reading *ref, struct jm_reading *out, size_t n)
 {
-    uint64_t z, base;
-    if (!jm_varint_get(s, &z))
-        return false;
-    uint64_t t = jm_unzigzag(z);
-    if (!get_column(s, &base, n - 1))
+    uint64_t z, base, t = 0;
+    if (!ref) {
+        if (!jm_varint_get(s, &z))
+            return false;
+        t = jm_unzigzag(z);
+    }
+    if (!get_column(s, &base, ref ? n : n - 1))
         return false;
     for (size_t i = 0; i < n; i++) {
-        if (i) {
+        if (i || ref) {
             if (!jm_varint_get(s, &z))
                 return false;
-            t += base + jm_unzigzag(z);
+            t = (ref ? (uint64_t)ref[i].t1 : t) + base + jm_unzigzag(z);
         }
         out[i].t0 = (int64_t)t;
     }
@@ -259,31 +272,39 @@ static bool get_values(struct jm_span *s, struct jm_reading *out, size_t n)
     }
 }
 
-/* The count and the layout byte off the front. */
-static bool get_head(struct jm_span *s, size_t n, bool *with_times)
+/* Takes head and times off the front. */
+static int get_front(struct jm_span *s, const struct jm_reading *ref, struct jm_reading *out, size_t n,
+                     struct jm_err *err)
 {
     uint64_t count;
-    if (jm_chunk_count(*s) != n || !n || !jm_varint_get(s, &count) || !s->n ||
-        (unsigned char)*s->p > HAS_TIMES)
-        return false;
-    *with_times = *s->p == HAS_TIMES;
+    int times = 0;
+    if (!n || jm_chunk_count(*s, &times) != n || !jm_varint_get(s, &count))
+        return bad(err, "head");
     *s = jm_span_sub(*s, 1, s->n);
-    return true;
+    if ((times == JM_TIMES_OWN) == (ref != NULL))
+        return bad(err,
+                   ref ? "it has a time column of its own and refers to another" : "it has no time column");
+    if (times != JM_TIMES_SAME)
+        return get_times(s, ref, out, n) ? 0 : bad(err, "time column");
+    for (size_t i = 0; i < n; i++) {
+        out[i].t0 = ref[i].t0;
+        out[i].t1 = ref[i].t1;
+    }
+    return 0;
 }
 
-int jm_chunk_decode(struct jm_span plain, struct jm_span times, uint32_t channel, struct jm_reading *out,
-                    size_t n, struct jm_err *err)
+int jm_chunk_decode_times(struct jm_span plain, const struct jm_reading *ref, struct jm_reading *out,
+                          size_t n, struct jm_err *err)
 {
-    bool own, theirs = true;
-    if (!get_head(&plain, n, &own))
-        return bad(err, "head");
-    if (own == (times.p != NULL))
-        return bad(err,
-                   own ? "it has a time column of its own and refers to another" : "it has no time column");
-    if (!own && (!get_head(&times, n, &theirs) || !theirs))
-        return bad(err, "the time column it refers to is not there");
-    if (!get_times(own ? &plain : &times, out, n))
-        return bad(err, "time column");
+    return get_front(&plain, ref, out, n, err);
+}
+
+int jm_chunk_decode(struct jm_span plain, const struct jm_reading *ref, uint32_t channel,
+                    struct jm_reading *out, size_t n, struct jm_err *err)
+{
+    int rc = get_front(&plain, ref, out, n, err);
+    if (rc)
+        return rc;
     if (!get_values(&plain, out, n))
         return bad(err, "value column");
     uint16_t *small = malloc(2 * n * sizeof *small);

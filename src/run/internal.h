@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "run/codec.h"
+#include "run/details.h"
 #include "run/events.h"
 #include "run/run.h"
 
@@ -66,6 +67,7 @@ enum jm_run_stmt {
     JM_Q_MARK,
     JM_Q_ENV,
     JM_Q_REQUEST,
+    JM_Q_DETAILS,
     JM_Q_TOKENS,
     JM_Q_TEXT,
     JM_Q_RAW,
@@ -82,10 +84,12 @@ struct jm_run_pending { /* readings of one channel that are not in the file yet 
 };
 
 #define JM_RUN_TIMES_KEPT 64
-struct jm_run_times { /* a time column lately written: a channel read in the same call refers to it */
-    int64_t *t;       /* n times t0, t1 */
+#define JM_RUN_TIMES_MAX  4096 /* readings of a kept time column */
+struct jm_run_times {     /* a time column lately written: a channel read in the same sweep refers to it */
+    struct jm_reading *r; /* times only */
     size_t n;
     int64_t chunk;
+    bool own; /* refers to none itself */
 };
 
 struct jm_run_writer {
@@ -102,6 +106,8 @@ struct jm_run_writer {
     struct jm_run_times times[JM_RUN_TIMES_KEPT];
     size_t times_at;
     struct jm_event_batch *events;
+    struct jm_request *details; /* of requests whose rows are in the open transaction */
+    size_t n_details, cap_details;
     struct jm_str plain, packed; /* scratch */
 };
 
@@ -115,6 +121,8 @@ void jm_run_note_failure(struct jm_run_writer *w, const struct jm_err *e);
 /* chunks.c */
 int jm_run_write_pending(struct jm_run_writer *w, struct jm_err *err);
 int jm_run_add_pending(struct jm_run_writer *w, const struct jm_channel *c, struct jm_err *err);
+int jm_run_add_details(struct jm_run_writer *w, const struct jm_request *r, struct jm_err *err);
+int jm_run_write_details(struct jm_run_writer *w, struct jm_err *err);
 int jm_run_write_events(struct jm_run_writer *w, struct jm_err *err);
 /* seal.c: from any open writable connection in WAL to a single file. */
 int jm_run_fold(sqlite3 *db, const char *path, struct jm_err *err);
@@ -122,7 +130,7 @@ void jm_run_writer_free(struct jm_run_writer *w);
 
 /* ---- the reader */
 struct jm_run_chunk {
-    int64_t id, t_first, t_last, n, times; /* times: chunk whose time column counts, 0: its own */
+    int64_t id, t_first, t_last, n;
 };
 
 struct jm_run {

@@ -7,7 +7,8 @@
 
 #include "base/banned.h"
 
-#define ROWS_MAX 50000000 /* of a table that is loaded whole */
+#define UNJOINED INT64_MIN /* events of a request whose details have not come yet */
+#define ROWS_MAX 50000000  /* of a table that is loaded whole */
 
 struct load {
     struct jm_run *r;
@@ -252,7 +253,7 @@ static int chunk_row(struct load *l)
     struct jm_run *r = l->r;
     int64_t ch = jm_sql_i64(l->st, 1, -1);
     struct jm_run_chunk c = {jm_sql_i64(l->st, 0, 0), jm_sql_i64(l->st, 2, 0), jm_sql_i64(l->st, 3, 0),
-                             jm_sql_i64(l->st, 4, 0), jm_sql_i64(l->st, 5, 0)};
+                             jm_sql_i64(l->st, 4, 0)};
     if (ch < 0 || ch >= (int64_t)r->n_chan || c.n < 1 || c.n > JM_CHUNK_MAX || c.t_last < c.t_first)
         return bad(l, "a chunk of readings without its channel or its times");
     size_t n = r->n_chunk[ch];
@@ -296,42 +297,9 @@ int jm_run_load(struct jm_run *r, struct jm_err *err)
             return jm_err_set(err, JM_ENOMEM, "out of memory while reading %s", r->path);
     }
     if (!rc)
-        rc = each(r, "SELECT id,channel,t_first,t_last,n,times FROM chunk ORDER BY channel,t_first,id",
-                  chunk_row, err);
+        rc = each(r, "SELECT id,channel,t_first,t_last,n FROM chunk ORDER BY channel,t_first,id", chunk_row,
+                  err);
     return rc;
-}
-
-static bool get_stamps(struct jm_span s, struct jm_request *q)
-{
-    uint64_t before = (uint64_t)q->t[0], z;
-    for (int i = 1; i < JM_T_COUNT; i++) {
-        if (!jm_varint_get(&s, &z))
-            return false;
-        if (!z)
-            continue; /* there is none: stays -1 */
-        before += jm_unzigzag(z - 1);
-        q->t[i] = (int64_t)before;
-    }
-    return !s.n;
-}
-
-static void hex_of(struct jm_span s, char out[65])
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; s.n == 32 && i < 32; i++) {
-        out[2 * i] = digits[(unsigned char)s.p[i] >> 4];
-        out[2 * i + 1] = digits[(unsigned char)s.p[i] & 15];
-    }
-    out[s.n == 32 ? 64 : 0] = '\0';
-}
-
-static enum jm_token_source token_source(struct jm_span s)
-{
-    if (jm_span_is(s, "usage"))
-        return JM_TOK_USAGE;
-    if (jm_span_is(s, "ids"))
-        return JM_TOK_IDS;
-    return jm_span_is(s, "imported") ? JM_TOK_IMPORTED : JM_TOK_UNKNOWN;
 }
 
 static int request_row(struct load *l)
@@ -341,38 +309,67 @@ static int request_row(struct load *l)
     if (!q)
         return JM_ENOMEM;
     jm_request_init(q);
+    int end = word(l, 4, jm_end_parse);
+    if (end < 0)
+        return bad(l, "a request of unknown end");
     q->id = jm_sql_i64(st, 0, -1);
     q->trial = (int)jm_sql_i64(st, 1, 0);
     jm_sql_text(st, 2, q->slice, sizeof q->slice);
     q->t[0] = jm_sql_i64(st, 3, -1);
-    int end = word(l, 5, jm_end_parse);
-    if (!get_stamps(jm_sql_span(st, 4), q) || end < 0)
-        return bad(l, "a request without its stamps or its end");
     q->end = (enum jm_end)end;
-    q->http_status = (int)jm_sql_i64(st, 6, -1);
-    jm_sql_text(st, 7, q->finish, sizeof q->finish);
-    jm_sql_text(st, 8, q->error, sizeof q->error);
-    q->prompt_tokens = jm_sql_i64(st, 9, -1);
-    q->output_tokens = jm_sql_i64(st, 10, -1);
-    q->cached_tokens = jm_sql_i64(st, 11, -1);
-    q->reasoning_tokens = jm_sql_i64(st, 12, -1);
-    q->token_source = token_source(jm_sql_span(st, 13));
-    q->asked_isl = jm_sql_i64(st, 14, -1);
-    q->asked_osl = jm_sql_i64(st, 15, -1);
-    q->prompt_bytes = jm_sql_i64(st, 16, -1);
-    q->output_bytes = jm_sql_i64(st, 17, -1);
-    hex_of(jm_sql_span(st, 18), q->prompt_sha256);
-    hex_of(jm_sql_span(st, 19), q->output_sha256);
-    q->events = jm_sql_i64(st, 20, -1);
-    q->shared_stamp = jm_sql_i64(st, 21, -1);
-    q->stream = (int)jm_sql_i64(st, 22, 0);
-    q->reused = (int)jm_sql_i64(st, 23, 0);
-    q->quality = jm_sql_double(st, 24);
+    jm_sql_text(st, 5, q->error, sizeof q->error);
+    q->prompt_tokens = jm_sql_i64(st, 6, -1);
+    q->output_tokens = jm_sql_i64(st, 7, -1);
+    q->events = UNJOINED;
     l->r->n_request = l->row + 1;
     return 0;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const struct jm_request *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static int detail_row(struct load *l)
+{
+    struct jm_run *r = l->r;
+    struct jm_str plain;
+    jm_str_init(&plain);
+    int rc =
+        jm_unpack((int)jm_sql_i64(l->st, 0, 0), jm_sql_span(l->st, 1), JM_DETAILS_MAX * 256, &plain, l->err);
+    size_t n = rc ? 0 : jm_details_count(jm_str_span(&plain));
+    struct jm_request *d = n ? malloc(n * sizeof *d) : NULL;
+    if (!rc && !n)
+        rc = bad(l, "a chunk of requests that is none");
+    else if (!rc && !d)
+        rc = jm_err_set(l->err, JM_ENOMEM, "out of memory while reading %s", r->path);
+    if (!rc)
+        rc = jm_details_decode(jm_str_span(&plain), jm_sql_span(l->st, 2), d, n, l->err);
+    struct jm_request *q = r->request, *end = q ? q + r->n_request : q;
+    for (size_t i = 0; !rc && i < n; i++) {
+        /* requests end nearly in order of their ids: try the next one first */
+        if (q == end || q->id != d[i].id)
+            q = r->n_request ? bsearch(&d[i], r->request, r->n_request, sizeof *q, by_id) : NULL;
+        if (!q) {
+            rc = bad(l, "details of a request that is not there");
+            break;
+        }
+        jm_details_join(q++, &d[i]);
+    }
+    free(d);
+    jm_str_release(&plain);
+    return rc;
+}
+
 int jm_run_load_requests(struct jm_run *r, struct jm_err *err)
 {
-    return each(r, "SELECT * FROM request ORDER BY id", request_row, err);
+    int rc = each(r, "SELECT * FROM request ORDER BY id", request_row, err);
+    if (!rc)
+        rc = each(r, "SELECT enc,data,hashes FROM request_chunk ORDER BY id", detail_row, err);
+    for (size_t i = 0; !rc && i < r->n_request; i++)
+        if (r->request[i].events == UNJOINED)
+            rc = jm_err_set(err, JM_ECORRUPT, "%s is damaged: request %lld has no details", r->path,
+                            (long long)r->request[i].id);
+    return rc;
 }

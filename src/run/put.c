@@ -111,60 +111,25 @@ int jm_run_put_env(struct jm_run_writer *w, const char *key, const char *value, 
     return jm_run_write(w, JM_Q_ENV, err, "tt", key, value);
 }
 
-static int hex_nibble(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* 64 hex digits to 32 bytes; 0 bytes when it is no hash. */
-static size_t hash_bytes(const char *hex, unsigned char out[32])
-{
-    for (unsigned i = 0; i < 32; i++) {
-        int a = hex_nibble(hex[2 * i]), b = a < 0 ? -1 : hex_nibble(hex[2 * i + 1]);
-        if (b < 0)
-            return 0;
-        out[i] = (unsigned char)(a << 4 | b);
-    }
-    return hex[64] ? 0 : 32;
-}
-
 int jm_run_put_request(struct jm_run_writer *w, const struct jm_request *r, const struct jm_token_event *ev,
                        size_t n_ev, struct jm_err *err)
 {
-    static const char *const sources[] = {NULL, "usage", "ids", "imported"};
-    unsigned char prompt[32], output[32];
-    size_t n_prompt = hash_bytes(r->prompt_sha256, prompt), n_output = hash_bytes(r->output_sha256, output);
-    int rc = n_ev && w->events->n_ev + n_ev > JM_EVENTS_BLOCK ? jm_run_write_events(w, err) : 0;
+    if (r->end < 0 || r->end >= JM_END_COUNT)
+        return jm_err_set(err, JM_EINVAL, "request %lld has the unknown end %d", (long long)r->id,
+                          (int)r->end);
+    for (int i = 0; i < JM_T_COUNT; i++)
+        if (r->t[i] > INT64_MAX / 4 || r->t[i] < -INT64_MAX / 4)
+            return jm_err_set(err, JM_EINVAL, "request %lld has a stamp that is no time", (long long)r->id);
+    if (n_ev > JM_EVENTS_MAX)
+        return jm_err_set(err, JM_ELIMIT, "request %lld has %zu token events, more than the %u that are kept",
+                          (long long)r->id, n_ev, JM_EVENTS_MAX);
+    int rc = w->events->n_ev + n_ev > JM_EVENTS_BLOCK ? jm_run_write_events(w, err) : 0;
     if (!rc)
-        rc = jm_event_batch_add(w->events, r->id, ev, n_ev, err);
-    if (rc)
-        return rc;
-    /* A stamp is kept as its distance from the one before that exists: short numbers, mostly. */
-    struct jm_str *s = &w->plain;
-    jm_str_reset(s);
-    uint64_t before = (uint64_t)r->t[0];
-    for (int i = 1; i < JM_T_COUNT; i++) {
-        if (r->t[i] == -1) {
-            jm_varint_put(s, 0);
-            continue;
-        }
-        uint64_t z = jm_zigzag((uint64_t)r->t[i] - before);
-        if (z == UINT64_MAX)
-            return jm_err_set(err, JM_ERANGE, "the stamps of request %lld are further apart than time can be",
-                              (long long)r->id);
-        jm_varint_put(s, z + 1);
-        before = (uint64_t)r->t[i];
-    }
-    rc = jm_str_ok(s, "the stamps of a request", err);
-    if (rc)
-        return rc;
-    return jm_run_write(
-        w, JM_Q_REQUEST, err, "iieobtoeeooooeooooBBooiid", r->id, (int64_t)r->trial, r->slice, r->t[0],
-        (const void *)s->buf, s->len, jm_end_name(r->end), (int64_t)r->http_status, r->finish, r->error,
-        r->prompt_tokens, r->output_tokens, r->cached_tokens, r->reasoning_tokens,
-        r->token_source <= JM_TOK_IMPORTED ? sources[r->token_source] : NULL, r->asked_isl, r->asked_osl,
-        r->prompt_bytes, r->output_bytes, (const void *)prompt, n_prompt, (const void *)output, n_output,
-        r->events, r->shared_stamp, (int64_t)r->stream, (int64_t)r->reused, r->quality);
+        rc = jm_run_write(w, JM_Q_REQUEST, err, "iieoteoo", r->id, (int64_t)r->trial, r->slice, r->t[0],
+                          jm_end_name(r->end), r->error, r->prompt_tokens, r->output_tokens);
+    if (!rc)
+        rc = jm_run_add_details(w, r, err);
+    return rc ? rc : jm_event_batch_add(w->events, r->id, ev, n_ev, err);
 }
 
 int jm_run_put_text(struct jm_run_writer *w, int64_t request, struct jm_span prompt, struct jm_span output,

@@ -17,52 +17,86 @@ void jm_readings_release(struct jm_readings *a)
     *a = (struct jm_readings){0};
 }
 
-/* Plain bytes of a chunk into out. */
-static int get_plain(struct jm_run *r, int64_t id, int64_t channel, struct jm_str *out, struct jm_err *err)
+/* Plain bytes of a chunk into out, and the chunk whose times it refers to (0: none). */
+static int get_plain(struct jm_run *r, int64_t id, struct jm_str *out, int64_t *times, struct jm_err *err)
 {
     int rc = 0;
     if (!r->get_chunk)
-        rc = jm_sql_prepare(r->db, "SELECT enc,data FROM chunk WHERE id=?1 AND (?2 IS NULL OR channel=?2)",
-                            r->path, &r->get_chunk, err);
+        rc = jm_sql_prepare(r->db, "SELECT enc,data,times FROM chunk WHERE id=?1", r->path, &r->get_chunk,
+                            err);
     if (rc)
         return rc;
-    jm_sql_bind(r->get_chunk, "io", id, channel);
+    jm_sql_bind(r->get_chunk, "i", id);
     int s = sqlite3_step(r->get_chunk);
-    if (s == SQLITE_ROW)
+    if (s == SQLITE_ROW) {
+        *times = jm_sql_i64(r->get_chunk, 2, 0);
         rc = jm_unpack((int)jm_sql_i64(r->get_chunk, 0, 0), jm_sql_span(r->get_chunk, 1), CHUNK_BYTES, out,
                        err);
-    else if (s == SQLITE_DONE)
+    } else if (s == SQLITE_DONE) {
         rc = jm_err_set(err, JM_ECORRUPT, "chunk %lld is not there", (long long)id);
-    else
+    } else {
         rc = jm_sql_err(r->db, s, "read", r->path, err);
+    }
     sqlite3_reset(r->get_chunk);
     return rc;
 }
 
-static int add_chunk(struct jm_run *r, int channel, const struct jm_run_chunk *c, struct jm_str *plain,
-                     struct jm_str *times, struct jm_readings *out, struct jm_err *err)
+/* Times of a chunk into a new array. It may refer to one with times of its own, no further. */
+static int get_times(struct jm_run *r, int64_t id, size_t n, int depth, struct jm_reading **out,
+                     struct jm_err *err)
 {
-    int rc = get_plain(r, c->id, channel, plain, err);
-    if (!rc && c->times)
-        rc = get_plain(r, c->times, -1, times, err);
-    if (!rc && jm_chunk_count(jm_str_span(plain)) != (size_t)c->n)
+    struct jm_str plain;
+    struct jm_reading *ref = NULL, *v = calloc(n, sizeof *v);
+    int64_t times = 0;
+    if (!v)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for %zu readings", n);
+    jm_str_init(&plain);
+    int rc = get_plain(r, id, &plain, &times, err);
+    if (!rc && times && !depth)
+        rc = jm_err_set(err, JM_ECORRUPT, "chunk %lld takes its times from one that has none of its own",
+                        (long long)id);
+    else if (!rc && times)
+        rc = get_times(r, times, n, depth - 1, &ref, err);
+    if (!rc)
+        rc = jm_chunk_decode_times(jm_str_span(&plain), ref, v, n, err);
+    jm_str_release(&plain);
+    free(ref);
+    if (rc)
+        free(v);
+    else
+        *out = v;
+    return rc;
+}
+
+static int add_chunk(struct jm_run *r, int channel, const struct jm_run_chunk *c, struct jm_str *plain,
+                     struct jm_readings *out, struct jm_err *err)
+{
+    struct jm_reading *ref = NULL;
+    int64_t times = 0;
+    size_t n = (size_t)c->n;
+    int rc = get_plain(r, c->id, plain, &times, err);
+    if (!rc && jm_chunk_count(jm_str_span(plain), NULL) != n)
         rc = jm_err_set(err, JM_ECORRUPT,
                         "a chunk of readings is damaged (its number of readings is not the stated one)");
-    if (!rc && out->cap - out->n < (size_t)c->n) {
+    if (!rc && times)
+        rc = get_times(r, times, n, 1, &ref, err);
+    if (!rc && out->cap - out->n < n) {
         size_t cap = out->cap ? out->cap : 256;
-        while (cap - out->n < (size_t)c->n)
+        while (cap - out->n < n)
             cap *= 2;
         struct jm_reading *v = realloc(out->v, cap * sizeof *v);
         if (!v)
-            return jm_err_set(err, JM_ENOMEM, "out of memory for readings of channel %d", channel);
-        out->v = v;
-        out->cap = cap;
+            rc = jm_err_set(err, JM_ENOMEM, "out of memory for readings of channel %d", channel);
+        else {
+            out->v = v;
+            out->cap = cap;
+        }
     }
     if (!rc)
-        rc = jm_chunk_decode(jm_str_span(plain), c->times ? jm_str_span(times) : (struct jm_span){0},
-                             (uint32_t)channel, out->v + out->n, (size_t)c->n, err);
+        rc = jm_chunk_decode(jm_str_span(plain), ref, (uint32_t)channel, out->v + out->n, n, err);
     if (!rc)
-        out->n += (size_t)c->n;
+        out->n += n;
+    free(ref);
     return rc;
 }
 
@@ -80,14 +114,12 @@ int jm_run_readings(const struct jm_run *run, int channel, int64_t from, int64_t
         end--;
     first -= first > 0;
     end += end < n;
-    struct jm_str plain, times;
+    struct jm_str plain;
     jm_str_init(&plain);
-    jm_str_init(&times);
     int rc = 0;
     for (size_t i = first; !rc && i < end; i++)
-        rc = add_chunk(r, channel, &c[i], &plain, &times, out, err);
+        rc = add_chunk(r, channel, &c[i], &plain, out, err);
     jm_str_release(&plain);
-    jm_str_release(&times);
     return rc ? jm_err_prefix(err, "%s, channel %d (%s)", r->path, channel, r->chan[channel].name) : 0;
 }
 

@@ -36,12 +36,9 @@ const char jm_run_ddl[] =
     "CREATE TABLE clock_pair(id INTEGER PRIMARY KEY, mono0 INTEGER NOT NULL, mono1 INTEGER NOT NULL,"
     " real INTEGER NOT NULL, boot INTEGER NOT NULL) STRICT;"
     "CREATE TABLE request(id INTEGER PRIMARY KEY, trial INTEGER NOT NULL, slice TEXT, scheduled INTEGER,"
-    " stamps BLOB NOT NULL, end TEXT NOT NULL, http_status INTEGER, finish TEXT, error TEXT, prompt_tokens "
-    "INTEGER,"
-    " output_tokens INTEGER, cached_tokens INTEGER, reasoning_tokens INTEGER, token_source TEXT, asked_isl "
-    "INTEGER,"
-    " asked_osl INTEGER, prompt_bytes INTEGER, output_bytes INTEGER, prompt_sha256 BLOB, output_sha256 BLOB,"
-    " events INTEGER, shared_stamp INTEGER, stream INTEGER, reused INTEGER, quality REAL) STRICT;"
+    " end TEXT NOT NULL, error TEXT, prompt_tokens INTEGER, output_tokens INTEGER) STRICT;"
+    "CREATE TABLE request_chunk(id INTEGER PRIMARY KEY, requests INTEGER NOT NULL, enc INTEGER NOT NULL,"
+    " data BLOB NOT NULL, hashes BLOB NOT NULL) STRICT;"
     "CREATE TABLE token_chunk(id INTEGER PRIMARY KEY, t_first INTEGER NOT NULL, t_last INTEGER NOT NULL,"
     " requests INTEGER NOT NULL, events INTEGER NOT NULL, enc INTEGER NOT NULL, data BLOB NOT NULL) STRICT;"
     "CREATE TABLE text(request INTEGER PRIMARY KEY, prompt_enc INTEGER NOT NULL, prompt BLOB NOT NULL,"
@@ -56,9 +53,9 @@ const char jm_run_ddl[] =
     " bytes INTEGER NOT NULL, enc INTEGER, data BLOB) STRICT;"
     "CREATE TABLE mark(id INTEGER PRIMARY KEY, t INTEGER NOT NULL, name TEXT NOT NULL) STRICT;";
 
-static const char *const tables[] = {"run",    "trial",      "window",  "meter",       "domain", "channel",
-                                     "chunk",  "clock_pair", "request", "text",        "scrape", "env",
-                                     "factor", "raw",        "mark",    "token_chunk", NULL};
+static const char *const tables[] = {
+    "run",  "trial",  "window", "meter",  "domain", "channel", "chunk",       "clock_pair",    "request",
+    "text", "scrape", "env",    "factor", "raw",    "mark",    "token_chunk", "request_chunk", NULL};
 
 static uint32_t be32(const unsigned char *p)
 {

@@ -140,9 +140,8 @@ int jm_run_write(struct jm_run_writer *w, enum jm_run_stmt q, struct jm_err *err
         [JM_Q_WINDOW_END] = "UPDATE window SET t1=?2 WHERE id=?1",
         [JM_Q_MARK] = "INSERT INTO mark(t,name) VALUES(?1,?2)",
         [JM_Q_ENV] = "INSERT OR REPLACE INTO env VALUES(?1,?2)",
-        [JM_Q_REQUEST] =
-            "INSERT INTO request VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,"
-            "?20,?21,?22,?23,?24,?25)",
+        [JM_Q_REQUEST] = "INSERT INTO request VALUES(?1,?2,?3,?4,?5,?6,?7,?8)",
+        [JM_Q_DETAILS] = "INSERT INTO request_chunk(requests,enc,data,hashes) VALUES(?1,?2,?3,?4)",
         [JM_Q_TOKENS] =
             "INSERT INTO token_chunk(t_first,t_last,requests,events,enc,data) VALUES(?1,?2,?3,?4,?5,?6)",
         [JM_Q_TEXT] = "INSERT OR REPLACE INTO text VALUES(?1,?2,?3,?4,?5)",

@@ -156,8 +156,9 @@ void jm_run_writer_free(struct jm_run_writer *w)
     for (size_t i = 0; i < w->n_ch; i++)
         free(w->ch[i].v);
     for (unsigned i = 0; i < JM_RUN_TIMES_KEPT; i++)
-        free(w->times[i].t);
+        free(w->times[i].r);
     free(w->ch);
+    free(w->details);
     jm_event_batch_free(w->events);
     jm_str_release(&w->plain);
     jm_str_release(&w->packed);
@@ -173,10 +174,12 @@ void jm_run_note_failure(struct jm_run_writer *w, const struct jm_err *e)
 
 int jm_run_commit(struct jm_run_writer *w, struct jm_err *err)
 {
-    if (!w->in_tx)
-        return 0;
     struct jm_err e = {0};
-    int rc = jm_sql_exec(w->db, "COMMIT", "write", w->path, &e);
+    int rc = jm_run_write_details(w, &e); /* a row does not go into the file without its details */
+    if (!w->in_tx && !rc)
+        return 0;
+    if (!rc)
+        rc = jm_sql_exec(w->db, "COMMIT", "write", w->path, &e);
     if (rc) {
         jm_run_note_failure(w, &e);
         if (err)

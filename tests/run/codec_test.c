@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 
 #include "base/rng.h"
 #include "run/codec.h"
+#include "run/details.h"
 #include "run/events.h"
 
 static void same(const struct jm_reading *a, const struct jm_reading *b, size_t n)
@@ -25,32 +27,39 @@ static void same(const struct jm_reading *a, const struct jm_reading *b, size_t 
     }
 }
 
-static size_t round_trip(const struct jm_reading *r, size_t n, bool is_double)
+static size_t encode(const struct jm_reading *r, size_t n, enum jm_chunk_times times,
+                     const struct jm_reading *ref, bool is_double, struct jm_reading *back)
 {
-    struct jm_str s, times;
+    struct jm_str s;
     struct jm_err err = {0};
-    struct jm_reading *back = calloc(n, sizeof *back);
+    int how = -1;
     jm_str_init(&s);
-    jm_str_init(&times);
-    assert_int_equal(jm_chunk_encode(r, n, true, is_double, &s, &err), 0);
-    assert_int_equal(jm_chunk_count(jm_str_span(&s)), n);
-    assert_int_equal(jm_chunk_decode(jm_str_span(&s), (struct jm_span){0}, 7, back, n, &err), 0);
+    assert_int_equal(jm_chunk_encode(r, n, times, ref, is_double, &s, &err), 0);
+    assert_int_equal(jm_chunk_count(jm_str_span(&s), &how), n);
+    assert_int_equal(how, times);
+    memset(back, 0, n * sizeof *back);
+    assert_int_equal(jm_chunk_decode(jm_str_span(&s), ref, 7, back, n, &err), 0);
     same(r, back, n);
     assert_int_equal(back[n - 1].channel, 7);
+    /* without what it refers to, or with what it does not */
+    assert_int_equal(jm_chunk_decode(jm_str_span(&s), ref ? NULL : r, 7, back, n, &err), JM_ECORRUPT);
     size_t len = s.len;
-    /* the same with the time column elsewhere */
-    jm_str_add(&times, s.buf, s.len);
-    jm_str_reset(&s);
-    assert_int_equal(jm_chunk_encode(r, n, false, is_double, &s, &err), 0);
-    assert_true(s.len < len);
-    memset(back, 0, n * sizeof *back);
-    assert_int_equal(jm_chunk_decode(jm_str_span(&s), jm_str_span(&times), 1, back, n, &err), 0);
-    same(r, back, n);
-    assert_int_equal(jm_chunk_decode(jm_str_span(&s), (struct jm_span){0}, 1, back, n, &err), JM_ECORRUPT);
-    free(back);
     jm_str_release(&s);
-    jm_str_release(&times);
     return len;
+}
+
+static void round_trip(const struct jm_reading *r, size_t n, bool is_double)
+{
+    struct jm_reading *back = calloc(n, sizeof *back), *before = calloc(n, sizeof *before);
+    size_t own = encode(r, n, JM_TIMES_OWN, NULL, is_double, back);
+    assert_true(encode(r, n, JM_TIMES_SAME, r, is_double, back) < own);
+    for (size_t i = 0; i < n; i++)
+        before[i].t1 = (int64_t)((uint64_t)r[i].t0 - 77 - i % 5);
+    size_t after = encode(r, n, JM_TIMES_AFTER, before, is_double, back);
+    if (n > 20)
+        assert_true(after <= own);
+    free(back);
+    free(before);
 }
 
 static void varint_bytes(void **state)
@@ -131,12 +140,12 @@ static void damaged_bytes_never_crash(void **state)
     (void)state;
     struct jm_rng g;
     jm_rng_init(&g, 3);
-    struct jm_reading r[40], back[64];
+    struct jm_reading r[64] = {{0}}, back[64];
     struct jm_str s;
     jm_str_init(&s);
     for (int i = 0; i < 40; i++)
         r[i] = (struct jm_reading){.t0 = 1000 * i, .t1 = 1000 * i + 7, .value = i * i, .status = i % 3 == 0};
-    assert_int_equal(jm_chunk_encode(r, 40, true, false, &s, NULL), 0);
+    assert_int_equal(jm_chunk_encode(r, 40, JM_TIMES_OWN, NULL, false, &s, NULL), 0);
     int refused = 0, tried = 0;
     for (int k = 0; k < 20000; k++) {
         char *copy = malloc(s.len);
@@ -145,10 +154,10 @@ static void damaged_bytes_never_crash(void **state)
         for (int e = 0; e < 1 + k % 4; e++)
             copy[jm_rng_below(&g, s.len)] = (char)jm_rng_u64(&g);
         struct jm_span in = {copy, len};
-        size_t n = jm_chunk_count(in);
+        size_t n = jm_chunk_count(in, NULL);
         if (n && n <= 64) {
             tried++;
-            refused += jm_chunk_decode(in, (struct jm_span){0}, 0, back, n, NULL) != 0;
+            refused += jm_chunk_decode(in, k % 5 ? NULL : r, 0, back, n, NULL) != 0;
         }
         free(copy);
     }
@@ -162,8 +171,8 @@ static void a_status_this_version_does_not_know(void **state)
     struct jm_reading r = {.t0 = 1, .t1 = 2, .value = 3, .status = JM_S_COUNT}, back;
     struct jm_str s;
     jm_str_init(&s);
-    assert_int_equal(jm_chunk_encode(&r, 1, true, false, &s, NULL), 0);
-    assert_int_equal(jm_chunk_decode(jm_str_span(&s), (struct jm_span){0}, 0, &back, 1, NULL), JM_ECORRUPT);
+    assert_int_equal(jm_chunk_encode(&r, 1, JM_TIMES_OWN, NULL, false, &s, NULL), 0);
+    assert_int_equal(jm_chunk_decode(jm_str_span(&s), NULL, 0, &back, 1, NULL), JM_ECORRUPT);
     jm_str_release(&s);
 }
 
@@ -250,6 +259,88 @@ static void events_hostile_counts(void **state)
     jm_event_batch_free(b);
 }
 
+/* --- details of requests */
+
+static void details_round_trip(void **state)
+{
+    (void)state;
+    struct jm_rng g;
+    jm_rng_init(&g, 10);
+    enum { MAX = 200 };
+    struct jm_request *q = calloc(MAX, sizeof *q), *back = calloc(MAX, sizeof *back);
+    struct jm_str s, hashes;
+    jm_str_init(&s);
+    jm_str_init(&hashes);
+    for (int k = 0; k < 60; k++) {
+        size_t n = 1 + (size_t)jm_rng_below(&g, MAX);
+        for (size_t i = 0; i < n; i++) {
+            struct jm_request *r = &q[i];
+            jm_request_init(r);
+            r->id = k % 2 ? (int64_t)jm_rng_u64(&g) : (int64_t)i;
+            for (int t = 0; t < JM_T_COUNT; t++)
+                if (jm_rng_below(&g, 8)) /* far apart, so that a distance of -1 and of 0 come up too */
+                    r->t[t] = k % 3 == 0 ? (int64_t)(jm_rng_u64(&g) >> 3) - (INT64_C(1) << 60)
+                                         : (int64_t)jm_rng_below(&g, 3);
+            r->http_status = k % 4 ? 200 : (int)jm_rng_below(&g, 600) - 1;
+            r->token_source = (enum jm_token_source)jm_rng_below(&g, 4);
+            r->cached_tokens = (int64_t)jm_rng_below(&g, 3) - 1;
+            r->asked_isl = (int64_t)jm_rng_u64(&g);
+            r->events = (int64_t)jm_rng_below(&g, 1000);
+            r->output_bytes = (int64_t)jm_rng_below(&g, 100000) - 1;
+            r->stream = (int)jm_rng_below(&g, 2);
+            if (jm_rng_below(&g, 3) == 0)
+                r->quality = jm_rng_unit(&g);
+            for (size_t c = 0, len = (size_t)jm_rng_below(&g, 24); c < len; c++)
+                r->finish[c] = (char)(1 + jm_rng_below(&g, 255));
+            for (int c = 0; c < 64 && jm_rng_below(&g, 50);
+                 c++) /* now and then none, or one that is too short */
+                r->prompt_sha256[c] = "0123456789abcdef"[jm_rng_below(&g, 16)];
+            if (strlen(r->prompt_sha256) < 64)
+                r->prompt_sha256[0] = '\0';
+            if (jm_rng_below(&g, 2))
+                for (int c = 0; c < 64; c++)
+                    r->output_sha256[c] = "0123456789abcdef"[jm_rng_below(&g, 16)];
+        }
+        jm_str_reset(&s);
+        jm_str_reset(&hashes);
+        assert_int_equal(jm_details_encode(q, n, &s, &hashes, NULL), 0);
+        assert_int_equal(jm_details_count(jm_str_span(&s)), n);
+        assert_int_equal(jm_details_decode(jm_str_span(&s), jm_str_span(&hashes), back, n, NULL), 0);
+        for (size_t i = 0; i < n; i++) {
+            struct jm_request r;
+            jm_request_init(&r);
+            r.id = q[i].id;
+            r.t[0] = q[i].t[0];
+            r.end = q[i].end;
+            assert_int_equal(back[i].id, q[i].id);
+            jm_details_join(&r, &back[i]);
+            assert_memory_equal(r.t, q[i].t, sizeof r.t);
+            assert_true(r.http_status == q[i].http_status && r.token_source == q[i].token_source);
+            assert_true(r.cached_tokens == q[i].cached_tokens && r.asked_isl == q[i].asked_isl);
+            assert_true(r.events == q[i].events && r.output_bytes == q[i].output_bytes &&
+                        r.stream == q[i].stream);
+            assert_true(isnan(q[i].quality) ? isnan(r.quality) : r.quality == q[i].quality);
+            assert_string_equal(r.finish, q[i].finish);
+            assert_string_equal(r.prompt_sha256, q[i].prompt_sha256);
+            assert_string_equal(r.output_sha256, q[i].output_sha256);
+        }
+        for (int e = 0; e < 50; e++) {
+            char *copy = malloc(s.len);
+            memcpy(copy, s.buf, s.len);
+            copy[jm_rng_below(&g, s.len)] ^= (char)(1 + jm_rng_below(&g, 255));
+            struct jm_span in = {copy, e % 2 ? s.len : (size_t)jm_rng_below(&g, s.len)};
+            size_t m = jm_details_count(in);
+            if (m && m <= MAX)
+                jm_details_decode(in, jm_str_span(&hashes), back, m, NULL);
+            free(copy);
+        }
+    }
+    free(q);
+    free(back);
+    jm_str_release(&s);
+    jm_str_release(&hashes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +351,7 @@ int main(void)
         cmocka_unit_test(a_status_this_version_does_not_know),
         cmocka_unit_test(events_round_trip),
         cmocka_unit_test(events_hostile_counts),
+        cmocka_unit_test(details_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,11 +58,21 @@ class Decoder(unittest.TestCase):
     def test_shared_time_columns(self):
         shared = self.db.execute("SELECT count(*) FROM chunk WHERE times IS NOT NULL").fetchone()[0]
         self.assertGreater(shared, 0)
+        chained = self.db.execute("SELECT count(*) FROM chunk a JOIN chunk b ON a.times=b.id WHERE b.times IS NOT NULL")
+        self.assertGreater(chained.fetchone()[0], 0)
 
     def test_events(self):
         mine = sorted(decode.events(self.db))
         theirs = sorted((int(b["request"]), int(b["t_ns"]), int(b["tokens"]), int(b["flags"])) for b in table(self.out, "token_events"))
         self.assertGreater(len(mine), 900)
+        self.assertEqual(mine, theirs)
+
+    def test_requests(self):
+        keys = [k for k in table(self.out, "requests")[0] if k.endswith("_ns")]
+        self.assertEqual(len(keys), 13)
+        mine = sorted(decode.requests(self.db))
+        theirs = sorted((int(b["request"]), *(int(b[k]) if b[k] else None for k in keys)) for b in table(self.out, "requests"))
+        self.assertEqual(len(mine), 40)
         self.assertEqual(mine, theirs)
 
     def test_any_tool_opens_it(self):

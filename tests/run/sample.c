@@ -43,6 +43,10 @@ struct jm_reading sample_reading(int channel, int i)
     int64_t t = SAMPLE_T0 + i * (JM_NS_PER_S / 10) + (i * 7919) % 20011;
     struct jm_reading r = {.t0 = t, .t1 = t + 9000 + (i * 31) % 997, .channel = (uint32_t)channel};
     double watts = 512.25 + i / 3.0;
+    if (channel) { /* both powers in a second call */
+        r.t0 = r.t1 + 80 + i % 7;
+        r.t1 = r.t0 + 5000 + i % 311;
+    }
     switch (channel) {
     case 0: r.value = INT64_C(123456789012) + i * INT64_C(51234); break;
     case 1: r.value = 512250 + (i * 37) % 4001; break;

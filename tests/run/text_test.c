@@ -129,7 +129,8 @@ static void merge_aligns_clocks(void **state)
     assert_int_equal(jm_run_put_meter(w, &m, &err), 0);
     struct jm_domain_tree t;
     jm_domain_tree_init(&t);
-    int node = jm_domain_host(&t, "host2", &err), gpu = jm_domain_add(&t, node, JM_D_GPU, "GPU-b", NULL, &err);
+    int node = jm_domain_host(&t, "host2", &err),
+        gpu = jm_domain_add(&t, node, JM_D_GPU, "GPU-b", NULL, &err);
     assert_int_equal(jm_run_put_domains(w, &t, &err), 0);
     jm_domain_tree_release(&t);
     struct jm_channel ch = {.kind = JM_CH_GAUGE, .unit = JM_U_W, .domain = gpu, .name = "power.instant"};
@@ -162,7 +163,8 @@ static void merge_aligns_clocks(void **state)
     assert_string_equal(jm_run_domains(run)->d[all[3].domain].key, "GPU-b");
     struct jm_readings got = {0};
     assert_int_equal(jm_run_readings(run, 3, INT64_MIN, INT64_MAX, &got, &err), 0);
-    /* the first run's real - mono is 1.75e18 - 1e12 - 200 (middle of 400 ns), the second's is the same but for 500 s */
+    /* the first run's real - mono is 1.75e18 - 1e12 - 200 (middle of 400 ns), the second's is the same but
+     * for 500 s */
     assert_int_equal(got.v[0].t0, SAMPLE_T0 + 100);
     jm_readings_release(&got);
     const struct jm_request *rq = jm_run_requests(run, &n);
