@@ -41,7 +41,8 @@ struct jm_energy {
     double u;              /* standard uncertainty, J; includes what method says, without gain */
     double dof;
     double u_timing, u_quantum, u_shape, u_sampling, u_gap; /* its parts, J */
-    double alike;       /* correlation of u_shape between instruments of this kind on the same power: their
+    double
+        alike;          /* correlation of u_shape between instruments of this kind on the same power: their
                            refreshes are       not synchronised, but the steps that they cannot resolve are the same */
     double gain_bound;  /* J, half-width of a rectangular distribution: gain_tol x |E| + offset_tol x length;
                            NAN: the channel's gain is not known and the interval excludes it */
@@ -79,7 +80,7 @@ struct jm_agree {
 void jm_energy_agree(const struct jm_energy *a, const struct jm_energy *b, double level, double prior_gain,
                      struct jm_agree *out);
 /* Same joules under two names (dies of one package, MMIO and MSR zones): true when both counters moved by the
- * same native amount, to `slack` of it, over each of at least `parts` (>= 3) stretches of their common time.
+ * same amount, to `slack` of it and one refresh, over each of `parts` (>= 3) stretches of their common time.
  */
 bool jm_counter_mirrored(const struct jm_channel *ca, const struct jm_reading *a, size_t na,
                          const struct jm_channel *cb, const struct jm_reading *b, size_t nb, int parts,

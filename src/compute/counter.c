@@ -2,7 +2,6 @@
 /* Energy of a cumulative counter over a window whose edges are not its own refreshes. */
 #include "compute/compute.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,10 +15,13 @@
 
 /* No single device that a counter belongs to draws more (an 8-GPU tray stays below it). */
 #define SANE_WATTS 20000.0
-/* A counter that stands still this long, and that many periods, is frozen. */
+/* A counter that stands still this long, and that many periods, is frozen, unless one count is so much energy
+ * (a kWh register) that this many watts would not have moved it. */
 #define STALE_S       2.0
 #define STALE_PERIODS 20
+#define STALE_WATTS   1.0
 #define MAX_SPACINGS  128
+#define MIN_RUN       4
 /* Two refresh intervals of unknown phase around the same edge share a part of their errors: by derivation 0.6
  * for a straight line through white noise, less for a cubic; 0.3 is what sums over counters show. */
 #define ALIKE 0.3
@@ -33,18 +35,18 @@ struct scan {
     double max_watts;
     struct jm_edge edge[2];
     struct jm_variogram fine, coarse;
-    struct jm_interval_feed feed, coarse_feed;
-    double narrow_spacing; /* running sum and count of the spacings that went into fine */
+    struct jm_interval_feed feed;
+    struct jm_refresh far_last; /* the last refresh that went into coarse */
+    bool has_far;
+    double far_sum, far_n; /* spacings of those */
     /* since the last start */
     uint64_t cum;
     double cum_double;
     int64_t n_inside;
     double first_in, last_in; /* joules of the first and last refresh inside the window */
     double first_in_t, last_in_t;
-    double still_since; /* time of the last refresh */
-    double longest_still;
-    double swing; /* energy over all readings, for the mean power */
-    double begin, end;
+    double still_since;   /* time of the last refresh */
+    double longest_still; /* inside the window */
 };
 
 static double seconds(const struct scan *s, int64_t t)
@@ -74,27 +76,36 @@ static double per_count(const struct jm_channel *c)
     return jm_channel_value(&plain, 1);
 }
 
-/* Refresh period: median spacing of refreshes with narrow brackets; else what the channel says. */
+/* Refresh period, s: median spacing of refreshes with narrow brackets; else what the channel says; else,
+ * where every poll of a stretch saw a new value, the spacing of those polls (it is no longer than that). */
 static double find_period(const struct jm_channel *c, const struct jm_reading *r, size_t n)
 {
-    double x[MAX_SPACINGS];
-    size_t k = 0;
+    double x[MAX_SPACINGS], every = INFINITY, run_from = 0;
+    size_t k = 0, run = 0;
     const struct jm_reading *prev = NULL;
     double last = NAN, last_h = 0;
     for (size_t i = 0; i < n && k < MAX_SPACINGS; i++) {
         if (r[i].status != JM_S_OK) {
             prev = NULL;
             last = NAN;
+            run = 0;
             continue;
         }
         if (prev && r[i].value != prev->value && r[i].t0 >= prev->t0) {
-            double h = jm_seconds_between(r[i].t1, prev->t0);
-            double t = jm_seconds_between(r[i].t1 / 2 + prev->t0 / 2, r[0].t0);
+            double h = jm_seconds_between(r[i].t1, prev->t0),
+                   t = jm_seconds_between(r[i].t1, r[0].t0) - h / 2;
             double d = t - last;
             if (d > 0 && h <= JM_NARROW * d && last_h <= JM_NARROW * d)
                 x[k++] = d;
             last = t;
             last_h = h;
+            if (run == 0)
+                run_from = t;
+            run++;
+            if (run > MIN_RUN && (t - run_from) / (double)(run - 1) < every)
+                every = (t - run_from) / (double)(run - 1);
+        } else {
+            run = 0;
         }
         prev = &r[i];
     }
@@ -102,7 +113,9 @@ static double find_period(const struct jm_channel *c, const struct jm_reading *r
         jm_stats_sort(x, k);
         return jm_stats_quantile_sorted(x, k, 0.4);
     }
-    return c->period_ns > 0 ? (double)c->period_ns * 1e-9 : 0;
+    if (c->period_ns > 0)
+        return (double)c->period_ns * 1e-9;
+    return isfinite(every) ? every : 0;
 }
 
 static void start(struct scan *s, double t)
@@ -112,7 +125,7 @@ static void start(struct scan *s, double t)
     s->cum = 0;
     s->cum_double = 0;
     memset(&s->feed, 0, sizeof s->feed);
-    memset(&s->coarse_feed, 0, sizeof s->coarse_feed);
+    s->has_far = false;
     jm_variogram_break(&s->fine);
     jm_variogram_break(&s->coarse);
     s->still_since = t;
@@ -123,18 +136,19 @@ static void push(struct scan *s, const struct jm_refresh *r)
     for (int i = 0; i < 2; i++)
         jm_edge_push(&s->edge[i], r);
     jm_interval_feed_push(&s->feed, &s->fine, r, s->period, s->per_count);
-    double mid = (r->lo + r->hi) / 2;
-    double h = r->hi - r->lo, far = 5 * (s->period > h ? s->period : h);
-    if (!s->coarse_feed.has_last) {
-        s->coarse_feed.last = *r;
-        s->coarse_feed.has_last = true;
-    } else {
-        double dt = mid - (s->coarse_feed.last.lo + s->coarse_feed.last.hi) / 2;
-        if (dt >= far && dt > 0) {
-            double p = (r->joules - s->coarse_feed.last.joules) / dt;
-            jm_variogram_add(&s->coarse, p, p * p * h * h / (2 * dt * dt));
-            s->coarse_feed.last = *r;
-        }
+    double mid = (r->lo + r->hi) / 2, h = r->hi - r->lo, far = 5 * (s->period > h ? s->period : h);
+    double dt = s->has_far ? mid - (s->far_last.lo + s->far_last.hi) / 2 : 0;
+    if (s->has_far && dt >= far && dt > 0) {
+        double p = (r->joules - s->far_last.joules) / dt;
+        if (s->far_n > 0 && dt > 1.5 * s->far_sum / s->far_n)
+            jm_variogram_break(&s->coarse);
+        jm_variogram_add(&s->coarse, p, p * p * h * h / (2 * dt * dt));
+        s->far_sum += dt;
+        s->far_n++;
+    }
+    if (!s->has_far || dt >= far) {
+        s->far_last = *r;
+        s->has_far = true;
     }
     if (mid >= s->t0 && mid <= s->t1) {
         if (s->n_inside == 0) {
@@ -180,13 +194,13 @@ static enum step advance(struct scan *s, const struct jm_reading *a, const struc
     return wrap ? STEP_WRAP : STEP_FORWARD;
 }
 
-__attribute__((format(printf, 4, 5))) static void fail(struct jm_energy *out, enum jm_status status,
-                                                       double bound, const char *fmt, ...)
+static void fail(struct jm_energy *out, enum jm_status status, double bound, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+static void fail(struct jm_energy *out, enum jm_status status, double bound, const char *fmt, ...)
 {
     va_list ap;
     out->status = status;
-    out->joules = out->u = out->dof = NAN;
-    out->gain_bound = NAN;
+    out->joules = out->u = out->dof = out->gain_bound = NAN;
     out->lower_bound = bound;
     va_start(ap, fmt);
     vsnprintf(out->note, sizeof out->note, fmt, ap);
@@ -199,13 +213,12 @@ static void finish(struct scan *s, struct jm_energy *out)
     if (s->fine.n[0] >= 4 || s->coarse.n[0] < 2)
         jm_shape_fit(&s->fine, s->period, s->period, &shape);
     else
-        jm_shape_fit(&s->coarse, 5 * s->period, 5 * s->period, &shape);
+        jm_shape_fit(&s->coarse, s->far_sum / s->far_n, s->far_sum / s->far_n, &shape);
     struct jm_edge_value v[2];
     for (int i = 0; i < 2; i++) {
         if (!jm_edge_estimate(&s->edge[i], s->period, s->per_count, &shape, &v[i])) {
-            fail(out, JM_S_GAP, s->last_in - s->first_in,
-                 "The counter was not seen to refresh before the edge at %.3f s of the window.",
-                 i ? s->t1 - s->t0 : 0, 0);
+            fail(out, i ? JM_S_STALE : JM_S_GAP, s->last_in - s->first_in,
+                 "The counter was not seen to refresh around the %s of the window.", i ? "end" : "start");
             return;
         }
     }
@@ -229,12 +242,130 @@ static void finish(struct scan *s, struct jm_energy *out)
              v[1].bracket * 1e3);
 }
 
-static const char *const status_note[JM_S_COUNT] = {
-    [JM_S_ABSENT] = "The counter was absent",
-    [JM_S_DENIED] = "Reading the counter was denied",
-    [JM_S_UNSUPPORTED] = "The device does not support the counter",
-    [JM_S_LOST] = "The device was lost",
+/* What readings tell besides the counter itself. */
+struct seen {
+    const struct jm_reading *prev;   /* last ok reading */
+    enum jm_status bad;              /* of the readings since then */
+    enum jm_status first_bad;        /* of what failed before the first ok reading */
+    bool before, after, zero, slept; /* ok readings beyond both edges; all of them 0; suspended inside */
+    double lower;                    /* what surely went through inside the window */
 };
+
+/* The counter stood still over [from, to]: how much of that lies inside the window? */
+static void stood(struct scan *s, double from, double to)
+{
+    double lo = from > s->t0 ? from : s->t0, hi = to < s->t1 ? to : s->t1;
+    if (hi - lo > s->longest_still)
+        s->longest_still = hi - lo;
+}
+
+/* Increments after reading i that lie inside the window, for the lower bound. */
+static double rest_of_window(const struct scan *s, const struct jm_reading *r, size_t n, size_t i, int64_t t1)
+{
+    double sum = 0;
+    for (size_t k = i + 1; k < n && r[k].t1 <= t1; k++) {
+        struct scan one = {
+            .c = s->c, .period = s->period, .per_count = s->per_count, .max_watts = s->max_watts};
+        if (r[k].status != JM_S_OK || r[k - 1].status != JM_S_OK || r[k].t0 < r[k - 1].t0)
+            continue;
+        enum step st = advance(&one, &r[k - 1], &r[k]);
+        if (st == STEP_FORWARD || st == STEP_WRAP)
+            sum += joules(&one);
+    }
+    return sum;
+}
+
+static void broken(const struct scan *s, enum step st, double bound, double gap, double at,
+                   struct jm_energy *out)
+{
+    if (st == STEP_AMBIGUOUS)
+        fail(out, JM_S_WRAPPED, bound,
+             "More than one wrap could hide in the %.3f s between two readings (at up to %.0f W).", gap,
+             s->max_watts);
+    else if (st == STEP_JUMP)
+        fail(out, JM_S_IMPLAUSIBLE, bound,
+             "The counter moved by more than %.0f W allow, %.3f s into the window.", s->max_watts, at);
+    else
+        fail(out, JM_S_RESET, bound, "The counter started again %.3f s into the window.", at);
+}
+
+/* The counter between two ok readings. False: out says why there is no value. */
+static bool follow(struct scan *s, struct seen *w, const struct jm_reading *r, size_t n, size_t i, int64_t t0,
+                   int64_t t1, struct jm_energy *out)
+{
+    const struct jm_reading *a = w->prev, *b = &r[i];
+    double was = joules(s), from = seconds(s, a->t0), at0 = seconds(s, b->t0), at1 = seconds(s, b->t1);
+    bool overlap = a->t0 <= t1 && b->t1 >= t0;
+    enum step st = advance(s, a, b);
+    if (st != STEP_FORWARD && st != STEP_WRAP) {
+        if (overlap) {
+            broken(s, st, w->lower + rest_of_window(s, r, n, i, t1), at1 - from, at1, out);
+            return false;
+        }
+        start(s, at1); /* before the window: begin anew */
+        return true;
+    }
+    double now = joules(s);
+    if (a->t0 >= t0 && b->t1 <= t1)
+        w->lower += now - was;
+    if (overlap && st == STEP_WRAP)
+        out->wrapped = true;
+    if (overlap && w->bad != JM_S_OK)
+        out->gap_s += seconds(s, b->t0) - seconds(s, a->t1);
+    if (b->value != a->value) {
+        if (w->bad == JM_S_OK)
+            stood(s, s->still_since, from);
+        struct jm_refresh e = {from, at1, now};
+        if (s->period > 0 && at0 - s->period > e.lo)
+            e.lo = at0 - s->period;
+        push(s, &e);
+    } else {
+        stood(s, s->still_since, at0);
+    }
+    return true;
+}
+
+static void look(struct scan *s, struct seen *w, const struct jm_reading *r, size_t n, int64_t t0, int64_t t1,
+                 struct jm_energy *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct jm_reading *b = &r[i];
+        bool inside = b->t1 >= t0 && b->t0 <= t1;
+        out->n_readings += inside;
+        if (b->t1 < b->t0 || (w->prev && b->t0 < w->prev->t0))
+            continue; /* out of order: no reading */
+        if (b->status != JM_S_OK || ((s->c->flags & JM_CHF_DOUBLE) && !isfinite(as_double(b->value)))) {
+            out->n_gaps += inside && w->bad == JM_S_OK;
+            w->bad = b->status < JM_S_COUNT && b->status != JM_S_OK ? (enum jm_status)b->status : JM_S_GAP;
+            if (!w->prev)
+                w->first_bad = w->bad;
+            if (inside && w->bad == JM_S_SUSPENDED)
+                w->slept = true;
+            continue;
+        }
+        if (!w->prev) {
+            double at0 = seconds(s, b->t0), at1 = seconds(s, b->t1);
+            start(s, at1);
+            if (s->period > 0) { /* it books nothing, but says where the counter stood */
+                struct jm_refresh first = {at0 - s->period, at1, 0};
+                push(s, &first);
+            }
+        } else if (w->prev->t0 > t1 && w->after) {
+            struct scan past = *s; /* what breaks after the window ends the context, and nothing else */
+            enum step st = advance(&past, w->prev, b);
+            if (st != STEP_FORWARD && st != STEP_WRAP)
+                return;
+            follow(s, w, r, n, i, t0, t1, out);
+        } else if (!follow(s, w, r, n, i, t0, t1, out)) {
+            return;
+        }
+        w->bad = JM_S_OK;
+        w->zero = w->zero && b->value == 0;
+        w->before = w->before || b->t0 <= t0;
+        w->after = w->after || b->t1 >= t1;
+        w->prev = b;
+    }
+}
 
 int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, size_t n, int64_t t0,
                       int64_t t1, struct jm_energy *out)
@@ -245,149 +376,36 @@ int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, si
         return JM_EINVAL;
     snprintf(out->method, sizeof out->method, "counter");
     struct scan s = {.c = c, .origin = t0, .t1 = jm_seconds_between(t1, t0), .per_count = per_count(c)};
+    struct seen w = {.zero = true};
     s.max_watts = c->sane_max > 0 ? c->sane_max : SANE_WATTS;
     s.period = find_period(c, r, n);
-    s.edge[0].t = 0;
     s.edge[1].t = s.t1;
-    double stale = STALE_PERIODS * s.period > STALE_S ? STALE_PERIODS * s.period : STALE_S;
-
-    const struct jm_reading *prev = NULL; /* last ok reading */
-    enum jm_status bad_at[2] = {JM_S_OK, JM_S_OK}, bad = JM_S_OK;
-    bool seen_before = false, seen_after = false, all_zero = true, suspended = false;
-    double lower = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct jm_reading *b = &r[i];
-        double at0 = seconds(&s, b->t0), at1 = seconds(&s, b->t1);
-        bool inside = b->t1 >= t0 && b->t0 <= t1;
-        if (inside)
-            out->n_readings++;
-        if (b->t1 < b->t0 || (prev && b->t0 < prev->t0))
-            continue; /* out of order: no reading */
-        if (b->status != JM_S_OK || ((c->flags & JM_CHF_DOUBLE) && !isfinite(as_double(b->value)))) {
-            enum jm_status st =
-                b->status < JM_S_COUNT && b->status != JM_S_OK ? (enum jm_status)b->status : JM_S_GAP;
-            if (inside && bad == JM_S_OK)
-                out->n_gaps++;
-            if (st == JM_S_SUSPENDED && inside)
-                suspended = true;
-            bad = st;
-            if (at1 <= 0)
-                bad_at[0] = st;
-            if (at0 >= s.t1 && !seen_after)
-                bad_at[1] = bad_at[1] == JM_S_OK ? st : bad_at[1];
-            continue;
-        }
-        if (!prev) {
-            start(&s, at1);
-            s.begin = at1;
-            if (s.period > 0) {
-                struct jm_refresh first = {at0 - s.period, at1, 0};
-                push(&s, &first);
-            }
-        } else if (prev && b->t0 >= prev->t0) {
-            double was = joules(&s), gap = at1 - seconds(&s, prev->t1);
-            bool overlap = prev->t0 <= t1 && b->t1 >= t0;
-            if (bad != JM_S_OK && overlap)
-                out->gap_s += gap;
-            enum step st = advance(&s, prev, b);
-            if (st == STEP_FORWARD || st == STEP_WRAP) {
-                double now = joules(&s);
-                if (prev->t0 >= t0 && b->t1 <= t1)
-                    lower += now - was;
-                if (st == STEP_WRAP && overlap)
-                    out->wrapped = true;
-                if (b->value != prev->value) {
-                    double lo = seconds(&s, prev->t0);
-                    if (overlap && lo - s.still_since > s.longest_still && bad == JM_S_OK)
-                        s.longest_still = lo - s.still_since;
-                    if (s.period > 0 && at0 - s.period > lo)
-                        lo = at0 - s.period;
-                    struct jm_refresh e = {lo, at1, now};
-                    push(&s, &e);
-                } else if (overlap && at0 - s.still_since > s.longest_still && at0 <= s.t1 + stale) {
-                    s.longest_still = at0 - s.still_since;
-                }
-            } else if (overlap) {
-                double bound = lower;
-                for (size_t k = i + 1; k < n && r[k].t1 <= t1; k++)
-                    if (r[k].status == JM_S_OK && r[k - 1].status == JM_S_OK) {
-                        struct scan rest = s;
-                        rest.cum = 0;
-                        rest.cum_double = 0;
-                        enum step q = advance(&rest, &r[k - 1], &r[k]);
-                        if (q == STEP_FORWARD || q == STEP_WRAP)
-                            bound += joules(&rest);
-                    }
-                if (st == STEP_AMBIGUOUS) {
-                    fail(out, JM_S_WRAPPED, bound,
-                         "More than one wrap could hide in the %.3f s between two readings (%.0f W are "
-                         "possible).",
-                         gap, s.max_watts);
-                } else if (st == STEP_JUMP) {
-                    fail(out, JM_S_IMPLAUSIBLE, bound,
-                         "The counter moved by more than %.0f W allow at %.3f s of the window.", s.max_watts,
-                         at1);
-                } else {
-                    fail(out, JM_S_RESET, bound, "The counter started again at %.3f s of the window.", at1);
-                }
-                return 0;
-            } else if (b->t0 > t1) {
-                break; /* after the window: nothing that follows belongs to it */
-            } else {
-                start(&s, at1);
-                out->wrapped = false;
-                lower = 0;
-            }
-        }
-        bad = JM_S_OK;
-        if (b->value != 0)
-            all_zero = false;
-        if (b->t0 <= t0)
-            seen_before = true;
-        if (b->t0 <= t0)
-            bad_at[0] = JM_S_OK;
-        if (b->t1 >= t1)
-            seen_after = true;
-        prev = b;
-        s.end = at1;
-    }
-    if (bad != JM_S_OK && !seen_after)
-        bad_at[1] = bad;
+    look(&s, &w, r, n, t0, t1, out);
     out->n_refreshes = s.n_inside;
     out->covered_s = s.n_inside > 1 ? s.last_in_t - s.first_in_t : 0;
-    if (!prev) {
-        enum jm_status why = bad != JM_S_OK ? bad : JM_S_ABSENT;
-        fail(out, why, NAN, "The counter was never read.");
+    if (out->status != JM_S_OK)
         return 0;
-    }
-    if (suspended) {
-        fail(out, JM_S_SUSPENDED, lower, "The machine slept inside the window.");
-        return 0;
-    }
-    if (!seen_before || !seen_after) {
-        enum jm_status why = seen_before ? bad_at[1] : bad_at[0];
-        double where = seen_before ? s.t1 : 0;
-        if (!status_note[why])
-            fail(out, why == JM_S_OK ? JM_S_GAP : why, lower,
-                 "There is no reading beyond the edge at %.3f s of the window.", where);
-        else
-            fail(out, why, lower, "%s at the edge at %.3f s of the window.", status_note[why], where);
-        return 0;
-    }
-    if (s.longest_still > stale) {
-        if (all_zero)
-            fail(out, JM_S_ABSENT, NAN, "The counter stood at 0 throughout: it is not connected.");
-        else
-            fail(out, JM_S_STALE, lower, "The counter did not move for %.1f s of a window of %.1f s.",
-                 s.longest_still, s.t1);
-        return 0;
-    }
-    if (s.n_inside < 2) {
-        fail(out, JM_S_BELOW_RESOLUTION, lower,
-             "The counter refreshed %.0f times inside a window of %.3f s; two are needed.",
-             (double)s.n_inside, s.t1);
-        return 0;
-    }
-    finish(&s, out);
+    double stale = STALE_PERIODS * s.period > STALE_S ? STALE_PERIODS * s.period : STALE_S;
+    if (!w.prev)
+        fail(out, w.bad != JM_S_OK ? w.bad : JM_S_ABSENT, NAN, "The counter was never read.");
+    else if (w.slept)
+        fail(out, JM_S_SUSPENDED, w.lower, "The machine slept inside the window.");
+    else if (!w.before)
+        fail(out, w.first_bad != JM_S_OK ? w.first_bad : JM_S_GAP, w.lower,
+             "There is no reading before the start of the window.");
+    else if (!w.after)
+        fail(out, w.bad != JM_S_OK ? w.bad : JM_S_GAP, w.lower,
+             "There is no reading after the end of the window.");
+    else if (s.longest_still > stale && w.zero)
+        fail(out, JM_S_ABSENT, NAN, "The counter stood at 0 throughout: nothing is behind it.");
+    else if (s.longest_still > stale && s.per_count < s.longest_still * STALE_WATTS)
+        fail(out, JM_S_STALE, w.lower, "The counter did not move for %.1f s of a window of %.1f s.",
+             s.longest_still, s.t1);
+    else if (s.n_inside < 2)
+        fail(out, JM_S_BELOW_RESOLUTION, w.lower,
+             "The counter refreshed %lld times inside a window of %.3f s; two are needed.",
+             (long long)s.n_inside, s.t1);
+    else
+        finish(&s, out);
     return 0;
 }

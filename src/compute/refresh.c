@@ -184,8 +184,8 @@ static bool extrapolate(const struct jm_edge *e, double period, double quantum, 
     if (e->n_before < 2)
         return false;
     double len = mid(b) - mid(&e->before[1]), y = e->t - mid(b);
-    if (!(len > 0) || y < 0)
-        return false;
+    if (!(len > 0) || y < 0 || y > 3 * fmax(period, len))
+        return false; /* that long without a refresh is no steady power */
     double p = (b->joules - e->before[1].joules) / len, h = width(b);
     out->rule = JM_EDGE_EXTRAPOLATED;
     out->watts = p;

@@ -13,13 +13,14 @@
 
 static const struct instrument list[] = {
     {.name = "counter, edge bursts", .counter = true, .every = 0.1, .burst = 0.001, .reach = 0.32},
-    {.name = "counter, 10 Hz only", .counter = true, .every = 0.1},
+    {.name = "counter, 10 Hz only", .counter = true, .every = 0.1, .every_nth = 4},
     {.name = "8 counters, bursts",
      .counter = true,
      .every = 0.1,
      .burst = 0.001,
      .reach = 0.32,
-     .devices = 8},
+     .devices = 8,
+     .every_nth = 4},
 };
 
 static void counters(void **state)
@@ -30,7 +31,11 @@ static void counters(void **state)
     for (int i = 0; i < 3; i++)
         coverage_print(list[i].name, &o[i]);
     coverage_assert(list[0].name, &o[0]);
+    /* sums over eight GPUs on the same power, whose edge errors are partly the same */
     coverage_assert(list[2].name, &o[2]);
+    /* without bursts two rectangular errors dominate, and the normal interval is a little wide for them */
+    double plain = (double)o[1].all.in / (double)o[1].all.n;
+    assert_true(plain >= 0.94 && plain <= 0.98);
     assert_true(o[0].all.half30 / (double)o[0].all.n30 <= 0.0005);
 }
 

@@ -149,7 +149,8 @@ void coverage(const struct instrument *list, size_t n, uint64_t seed, struct out
         for (int k = 0; k < PER_WAVE; k++) {
             double len = 2 + 58 * jm_rng_unit(&rng), at = RECORD + 2 + (60 - len) * jm_rng_unit(&rng);
             for (size_t j = 0; j < n; j++)
-                one_window(&list[j], &w, kind, at, len, &rng, &out[j]);
+                if (list[j].every_nth < 2 || i / WAVE_KINDS % (size_t)list[j].every_nth == 0)
+                    one_window(&list[j], &w, kind, at, len, &rng, &out[j]);
         }
         wave_free(&w);
     }

@@ -23,6 +23,7 @@ struct instrument {
     double burst;  /* s between polls of the bursts around the edges; 0: none */
     double reach;  /* s of burst on each side of an edge */
     bool stamped;  /* each refresh is delivered with its stamp, period 1 s (a power analyzer) */
+    int every_nth; /* only every n-th waveform; 0: all */
     int devices;   /* energy is the sum over that many devices that see the same power */
 };
 

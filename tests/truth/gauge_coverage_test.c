@@ -17,9 +17,9 @@ static const struct instrument list[] = {
     {.name = "block mean", .sem = JM_G_BLOCK_MEAN, .every = 0.1},
     {.name = "trailing mean 1 s", .sem = JM_G_TRAILING_MEAN, .window = 1, .every = 0.1},
     {.name = "25 of 100 ms", .sem = JM_G_PARTIAL, .window = 0.025, .every = 0.1},
-    {.name = "analyzer, 1 s blocks", .sem = JM_G_BLOCK_MEAN, .every = 1, .stamped = true},
-    {.name = "block mean, 20 ms polls", .sem = JM_G_BLOCK_MEAN, .every = 0.02},
-    {.name = "instant, 1 s polls", .sem = JM_G_INSTANT, .every = 1},
+    {.name = "analyzer, 1 s blocks", .sem = JM_G_BLOCK_MEAN, .every = 1, .stamped = true, .every_nth = 4},
+    {.name = "block mean, 20 ms polls", .sem = JM_G_BLOCK_MEAN, .every = 0.02, .every_nth = 4},
+    {.name = "instant, 1 s polls", .sem = JM_G_INSTANT, .every = 1, .every_nth = 4},
 };
 #define KINDS (sizeof list / sizeof list[0])
 
