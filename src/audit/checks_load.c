@@ -88,16 +88,12 @@ int jm_check_steady(const struct jm_run *run, struct jm_report *r, struct jm_err
         double mean = (half[0] + half[1]) / 2;
         if (!(mean > 0) || fabs(half[1] - half[0]) <= JM_TH_STEADY_REL * mean)
             continue;
-        int window = -1;
-        for (size_t k = 0; k < r->n_windows; k++)
-            if (r->windows[k].t0 == s->t0)
-                window = (int)k;
         struct jm_finding *f = jm_report_finding(
             r, "load.unsteady", JM_SEV_WARNING,
             "the token rate of the second half is %+.0f %% against the first: warm-up too short, or "
             "the load does not fit",
             100 * (half[1] / half[0] - 1));
-        int rc = jm_finding_at(r, f, window, err, NULL);
+        int rc = jm_finding_at(r, f, s->window, err, NULL);
         if (rc)
             return rc;
     }

@@ -5,6 +5,12 @@
 
 #include "compute/compute.h"
 
+/* A growing list of numbers. */
+struct jm_samples {
+    double *v;
+    size_t n, cap;
+};
+
 /* Totals of requests and tokens in one window. Tokens are doubles because an event of unknown count carries a
  * share. Only requests that succeeded give tokens; the energy of all others stays. */
 struct jm_tally {
@@ -13,7 +19,7 @@ struct jm_tally {
     double qualified; /* output tokens of requests inside the contract */
     double u_qualified;
     int64_t unknown_output; /* ok requests with tokens in the window that nobody counted */
-    int64_t unknown_input, unknown_cached, unknown_reasoning;
+    int64_t unknown_input, unknown_cached;
     int64_t done_ok, done_failed, done_aborted; /* ended in the window */
     int64_t qualified_done;                     /* ok and inside the contract, ended in the window */
     int64_t scheduled, scheduled_qualified;     /* scheduled in the window, followed to their end */
@@ -21,9 +27,10 @@ struct jm_tally {
     int64_t prefill_at_edge;                    /* sent before an edge, first token after it */
     int64_t by_end[JM_END_COUNT];
     int64_t in_flight_t0, in_flight_t1;
-    double *per_second; /* output tokens by second of the window */
-    size_t n_seconds;
-    struct jm_dist isl, osl;
+    double *per_bucket; /* output tokens by stretch of the window */
+    size_t n_buckets;
+    int64_t bucket_ns;
+    struct jm_samples isl, osl; /* of the ok requests that ended in the window */
 };
 
 /* Samples of latencies in seconds, of requests scheduled in the window. */
@@ -37,11 +44,7 @@ enum jm_lat {
     JM_LAT_QUEUE,
     JM_LAT_COUNT
 };
-struct jm_samples {
-    double *v;
-    size_t n, cap;
-};
-/* Log-linear histogram for what is too many to keep: chunk gaps. 32 sub-buckets an octave from 1 us: 3 %
+/* Log-linear histogram for what is too many to keep: chunk gaps. 32 sub-buckets an octave from 1.024 us: 3 %
  * wide. */
 #define JM_LOGHIST_SUB 32
 #define JM_LOGHIST_N   (40 * JM_LOGHIST_SUB)
@@ -55,43 +58,88 @@ struct jm_calc_window {
     int index; /* in report->windows */
     const struct jm_window *w;
     double seconds;
+    size_t row0, row1; /* its rows in report->energy */
     struct jm_tally tally;
     struct jm_samples lat[JM_LAT_COUNT];
-    struct jm_loghist itl_chunk;
+    struct jm_loghist *itl_chunk; /* NULL: no gaps */
+};
+
+/* What the cut needs of the tree, by domain; made once a run. */
+struct jm_tree_facts {
+    size_t n;
+    unsigned char *has_gpu;  /* a GPU is in it or below it */
+    unsigned char *serving;  /* a GPU of the serving replicas, or a module that holds one */
+    unsigned char *metered;  /* an energy channel is in it or below it */
+    unsigned char *mirrored; /* its energy is counted as another domain's */
+    int absent;              /* GPUs that serve by env sut.gpus, and that are no domain of the run */
+    bool sut_known;          /* env sut.gpus says which GPUs serve */
+    int *row, *failed;       /* scratch of one cut: rows of each domain */
+    unsigned char *in, *covered, *below;
 };
 
 struct jm_calc {
     const struct jm_run *run;
     const struct jm_compute_opts *o;
     struct jm_report *r;
-    struct jm_calc_window *win; /* measure and idle windows */
-    size_t n_win;
+    struct jm_calc_window *win; /* measure and idle windows; then, where measure windows overlap, n_cover
+                                 * windows without results that cover the same time once */
+    size_t n_win, n_cover;
+    struct jm_window *cover;
+    size_t *by_start;     /* indices of all n_win + n_cover, by t0 */
+    int64_t *latest;      /* latest t1 of those up to there */
+    bool picture;         /* histograms are still to be drawn: of the first measure window */
+    bool repeats;         /* every measure window is another trial: means over trials make sense */
+    bool reasoning_known; /* somebody said how many tokens were reasoning */
+    struct jm_tree_facts tree;
+    struct jm_energy *energy; /* the whole of each row of report->energy */
+    size_t cap_energy;
     struct jm_err *err;
 };
 
 /* A boundary's energy in one window: the cut through the tree. */
 struct jm_cut {
     enum jm_boundary boundary;
-    double joules, u, dof;
-    double u_gain; /* bound of the calibrated gain where every part has one, J; NAN: unknown */
+    struct jm_energy e; /* the sum of the parts; meaningful when have > 0 */
     enum jm_provenance provenance;
     int have, of;
-    enum jm_status worst;                   /* worst status of the parts that are missing */
+    const int *part; /* rows of report->energy that are counted */
+    size_t n_part;
+    const int *domain; /* domains that are counted or missed */
+    size_t n_domain;
     const char *set, *instrument, *reasons; /* in the report's arena */
     bool usable;                            /* there is something to say (value, or a reason why not) */
 };
 
-/* compute/cut.c: energy rows of the window → cuts. estimate: only estimated rows instead of none of them. */
-int jm_cut_make(struct jm_calc *c, int window, enum jm_boundary b, bool estimate, struct jm_cut *out);
+enum jm_cut_of {
+    JM_CUT_MEASURED,
+    JM_CUT_ESTIMATED, /* only estimated rows */
+    JM_CUT_OTHER_GPUS /* GPUs that do not serve */
+};
+
+/* compute/cut.c: energy rows of the window → a cut. The facts of the tree must be there. */
+int jm_tree_facts_init(struct jm_calc *c);
+void jm_tree_facts_release(struct jm_tree_facts *t);
+int jm_cut_make(struct jm_calc *c, const struct jm_calc_window *w, enum jm_boundary b, enum jm_cut_of of,
+                struct jm_cut *out);
+/* compute/windows.c: closes, orders. For each window that [from, to] touches:
+ * size_t at = jm_windows_upto(c, to); while ((w = jm_windows_next(c, &at, from))) ... */
+int jm_windows_init(struct jm_calc *c);
+size_t jm_windows_upto(const struct jm_calc *c, int64_t to);
+struct jm_calc_window *jm_windows_next(const struct jm_calc *c, size_t *at, int64_t from);
 /* compute/energy_rows.c: an energy row a channel that has energy or power. */
-int jm_energy_rows(struct jm_calc *c, const struct jm_calc_window *w);
+int jm_energy_rows(struct jm_calc *c, struct jm_calc_window *w);
+bool jm_energy_channel(const struct jm_channel *ch); /* is integrated */
 /* compute/tokens.c: tallies, latencies of all windows in one pass over the requests and their events. */
 int jm_tally_requests(struct jm_calc *c);
+int64_t jm_request_end(const struct jm_request *q);   /* as the client saw it */
+int jm_samples_add(struct jm_samples *s, double v);   /* NAN is no sample; JM_ENOMEM */
+struct jm_dist jm_samples_dist(struct jm_samples *s); /* sorts */
 void jm_tally_release(struct jm_calc_window *w);
 bool jm_request_qualifies(const struct jm_request *q, const struct jm_slo *slo);
 bool jm_slo_given(const struct jm_slo *slo);
 double jm_request_latency(const struct jm_request *q, enum jm_lat which); /* seconds, NAN: does not exist */
-void jm_loghist_add(struct jm_loghist *h, double seconds);
+void jm_loghist_add(struct jm_loghist *h, int64_t ns);
+double jm_loghist_edge(size_t i); /* lower edge of a bucket, s */
 double jm_loghist_quantile(const struct jm_loghist *h, double q);
 /* compute/results.c: the metrics of one window; compute/trials.c: over trials. */
 int jm_results_window(struct jm_calc *c, const struct jm_calc_window *w);

@@ -1,23 +1,129 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A boundary is a cut through the domain tree: domains none of which contains another, so that each joule is
- * counted once. */
+ * counted once. docs/boundaries.md draws it.
+ *
+ * gpu     every GPU of the serving replicas. A module (GH200) holds more than its GPUs, so it stands for them
+ *         only where they have no channel of their own.
+ * device  the outermost measured domain of each branch below the node. Where a containing domain (module,
+ *         Grace) fails and its parts are measured, the parts count: the set names what is in it.
+ * node    PSU output of each host; wall: its inlets.
+ *
+ * Devices that should count and have no value are in `of` and not in `have`: a total never gets smaller
+ * silently. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/stats.h"
 #include "base/str.h"
 #include "compute/calc.h"
 
 #include "base/banned.h"
 
-#define MAX_DOMAINS 4096
-
-struct pick {
-    int row[MAX_DOMAINS];    /* best usable energy row of each domain, -1 */
-    int failed[MAX_DOMAINS]; /* a row of the domain that has no value, -1 */
-    unsigned char expected[MAX_DOMAINS];
+/* One row of flags a kind: what a domain of that kind is to the boundaries. */
+#define OF_GPU    1u /* a board that serves */
+#define OF_DEVICE 2u
+#define EXPECTED  4u  /* counts as missing even where no channel of it exists */
+#define FALLS     8u  /* its parts stand for it when it has no value */
+#define OPTIONAL  16u /* a part of something: nothing is missing without it */
+static const unsigned kinds[JM_D_COUNT] = {
+    [JM_D_MODULE] = OF_DEVICE | FALLS,
+    [JM_D_GRACE] = OF_DEVICE | FALLS,
+    [JM_D_CPU] = OF_DEVICE,
+    [JM_D_SYSIO] = OF_DEVICE,
+    [JM_D_PSYS] = OF_DEVICE | FALLS | OPTIONAL,
+    [JM_D_PACKAGE] = OF_DEVICE,
+    [JM_D_CORE] = OF_DEVICE | OPTIONAL,
+    [JM_D_UNCORE] = OF_DEVICE | OPTIONAL,
+    [JM_D_DRAM] = OF_DEVICE,
+    [JM_D_GPU] = OF_GPU | OF_DEVICE | EXPECTED,
+    [JM_D_HBM] = OF_DEVICE | OPTIONAL,
+    [JM_D_APU] = OF_GPU | OF_DEVICE | EXPECTED,
+    [JM_D_NVSWITCH] = OF_DEVICE,
+    [JM_D_NIC] = OF_DEVICE,
+    [JM_D_STORAGE] = OF_DEVICE,
+    [JM_D_FANS] = OF_DEVICE,
+    [JM_D_RAIL] = OF_DEVICE,
 };
+
+static int no_memory(struct jm_calc *c)
+{
+    return jm_err_set(c->err, JM_ENOMEM, "out of memory for the boundaries");
+}
+
+static bool is_gpu(const struct jm_domain *d)
+{
+    return d->kind == JM_D_GPU || d->kind == JM_D_APU;
+}
+
+/* env sut.gpus: keys of the domains of the GPUs that were found to serve, by process. */
+static void serving(struct jm_calc *c)
+{
+    struct jm_tree_facts *f = &c->tree;
+    const struct jm_domain *d = c->r->tree->d;
+    struct jm_span rest = jm_span_trim(jm_span_of(jm_run_env(c->run, "sut.gpus"))), key;
+    f->sut_known = rest.n > 0;
+    if (!f->sut_known) {
+        for (size_t i = 0; i < f->n; i++)
+            f->serving[i] = f->has_gpu[i];
+        return;
+    }
+    while (jm_span_field(&rest, ',', &key)) {
+        bool found = false;
+        key = jm_span_trim(key);
+        for (size_t i = 0; key.n && i < f->n; i++)
+            if (f->has_gpu[i] && jm_span_is(key, d[i].key)) {
+                f->serving[i] = 1;
+                found = true;
+            }
+        f->absent += key.n && !found;
+    }
+    /* a module serves when one of its GPUs does */
+    for (size_t i = f->n; i-- > 0;)
+        if (f->serving[i] && d[i].parent >= 0)
+            f->serving[d[i].parent] |= f->has_gpu[i];
+}
+
+int jm_tree_facts_init(struct jm_calc *c)
+{
+    struct jm_tree_facts *f = &c->tree;
+    const struct jm_domain_tree *t = c->r->tree;
+    size_t n = f->n = t->n;
+    unsigned char *flag = calloc(n ? n : 1, 7);
+    f->row = calloc(n ? n : 1, 2 * sizeof *f->row);
+    f->has_gpu = flag;
+    if (!flag || !f->row)
+        return no_memory(c);
+    f->failed = f->row + n;
+    f->serving = flag + n;
+    f->metered = flag + 2 * n;
+    f->in = flag + 3 * n;
+    f->covered = flag + 4 * n;
+    f->below = flag + 5 * n;
+    f->mirrored = flag + 6 * n;
+    for (size_t i = 0; i < c->r->n_channels; i++)
+        if (c->r->channels[i].domain >= 0 && jm_energy_channel(&c->r->channels[i])) {
+            f->metered[c->r->channels[i].domain] = 1;
+            f->mirrored[c->r->channels[i].domain] |= (c->r->channels[i].flags & JM_CHF_MIRROR) != 0;
+        }
+    /* parents have smaller ids */
+    for (size_t i = n; i-- > 0;) {
+        f->has_gpu[i] |= is_gpu(&t->d[i]);
+        if (t->d[i].parent >= 0) {
+            f->has_gpu[t->d[i].parent] |= f->has_gpu[i];
+            f->metered[t->d[i].parent] |= f->metered[i];
+        }
+    }
+    serving(c);
+    return 0;
+}
+
+void jm_tree_facts_release(struct jm_tree_facts *f)
+{
+    free(f->has_gpu);
+    free(f->row);
+    *f = (struct jm_tree_facts){0};
+}
 
 static bool usable(const struct jm_energy_row *e)
 {
@@ -32,151 +138,235 @@ static bool better(const struct jm_calc *c, const struct jm_energy_row *a, const
     return ca != cb ? ca : a->u < b->u;
 }
 
-static void pick_rows(const struct jm_calc *c, int window, bool estimate, struct pick *p)
+/* The row of each domain: its best instrument, or one that failed. */
+static void pick_rows(struct jm_calc *c, const struct jm_calc_window *w, bool estimate)
 {
-    memset(p->row, -1, sizeof p->row);
-    memset(p->failed, -1, sizeof p->failed);
-    memset(p->expected, 0, sizeof p->expected);
-    for (size_t i = 0; i < c->r->n_energy; i++) {
+    struct jm_tree_facts *f = &c->tree;
+    memset(f->row, -1, 2 * f->n * sizeof *f->row);
+    memset(f->below, 0, f->n);
+    for (size_t i = w->row0; i < w->row1; i++) {
         const struct jm_energy_row *e = &c->r->energy[i];
         const struct jm_channel *ch = &c->r->channels[e->channel];
-        if (e->window != window || e->domain < 0 || e->domain >= MAX_DOMAINS ||
-            (ch->flags & (JM_CHF_MIRROR | JM_CHF_PARTOF)) || (ch->provenance == JM_P_ESTIMATED) != estimate)
+        /* an estimate is a mirror where the same is measured: it never adds, it stands beside */
+        unsigned no = estimate ? JM_CHF_PARTOF : JM_CHF_PARTOF | JM_CHF_MIRROR;
+        if (e->domain < 0 || (ch->flags & no) || (ch->provenance == JM_P_ESTIMATED) != estimate)
             continue;
-        int *slot = usable(e) ? &p->row[e->domain] : &p->failed[e->domain];
-        p->expected[e->domain] = 1;
+        int *slot = usable(e) ? &f->row[e->domain] : &f->failed[e->domain];
         if (*slot < 0 || (usable(e) && better(c, e, &c->r->energy[*slot])))
             *slot = (int)i;
     }
+    for (size_t i = f->n; i-- > 0;) {
+        int up = c->r->tree->d[i].parent;
+        if (up >= 0)
+            f->below[up] |= f->row[i] >= 0 || f->below[i];
+    }
 }
 
-/* Is the GPU domain one of the serving replicas'? env "sut.gpus" lists the keys of those found by process. */
-static bool serving(const struct jm_calc *c, const struct jm_domain *d)
+/* A GPU below d has a channel of its own. */
+static bool gpus_speak(const struct jm_calc *c, size_t d)
 {
-    const char *list = jm_run_env(c->run, "sut.gpus");
-    struct jm_span rest = jm_span_of(list), key;
-    if (!list)
-        return true;
-    while (jm_span_field(&rest, ',', &key))
-        if (jm_span_is(jm_span_trim(key), d->key))
+    const struct jm_domain_tree *t = c->r->tree;
+    for (size_t i = d + 1; i < t->n; i++)
+        if (is_gpu(&t->d[i]) && (c->tree.row[i] >= 0 || c->tree.failed[i] >= 0) &&
+            jm_domain_contains(t, (int)d, (int)i))
             return true;
     return false;
 }
 
-static bool in_boundary(const struct jm_calc *c, enum jm_boundary b, const struct jm_domain *d)
+static bool in_boundary(const struct jm_calc *c, enum jm_boundary b, enum jm_cut_of of, size_t i)
 {
+    const struct jm_domain *d = &c->r->tree->d[i];
     switch (b) {
     case JM_B_GPU:
-        return (d->kind == JM_D_GPU || d->kind == JM_D_APU || d->kind == JM_D_MODULE) && serving(c, d);
-    case JM_B_DEVICE: return d->kind >= JM_D_MODULE && d->kind != JM_D_PSU_LOSS && d->kind != JM_D_TRAY;
+        if (of == JM_CUT_OTHER_GPUS)
+            return is_gpu(d) && !c->tree.serving[i];
+        return c->tree.serving[i] &&
+               (is_gpu(d) || (d->kind == JM_D_MODULE && c->tree.row[i] >= 0 && !gpus_speak(c, i)));
+    case JM_B_DEVICE: return (kinds[d->kind] & OF_DEVICE) != 0;
     case JM_B_NODE: return d->kind == JM_D_NODE;
     case JM_B_WALL: return d->kind == JM_D_INLET_AC || d->kind == JM_D_INLET_DC;
     default: return false;
     }
 }
 
-/* Below something that is already in the cut? */
-static bool covered(const struct jm_domain_tree *t, const unsigned char *in, int d)
+enum take { TAKE_NO, TAKE_ROW, TAKE_MISSING };
+
+static enum take decide(const struct jm_calc *c, enum jm_boundary b, enum jm_cut_of of, size_t i)
 {
-    for (int p = t->d[d].parent; p >= 0; p = t->d[p].parent)
-        if (in[p])
-            return true;
-    return false;
+    const struct jm_tree_facts *f = &c->tree;
+    unsigned k = kinds[c->r->tree->d[i].kind];
+    /* psys is often in another unit than it says: what is below it goes before it */
+    if (c->r->tree->d[i].kind == JM_D_PSYS && f->below[i])
+        return TAKE_NO;
+    if (f->row[i] >= 0)
+        return TAKE_ROW;
+    if (of != JM_CUT_MEASURED)
+        return f->failed[i] >= 0 && of == JM_CUT_ESTIMATED ? TAKE_MISSING : TAKE_NO;
+    if (b == JM_B_DEVICE && (k & FALLS) && f->below[i])
+        return TAKE_NO;
+    if (f->failed[i] >= 0)
+        return k & OPTIONAL ? TAKE_NO : TAKE_MISSING;
+    return (k & EXPECTED) && !f->mirrored[i] ? TAKE_MISSING : TAKE_NO;
 }
 
-/* psys is left out when any package below it is measured: the register is often wrong or in another unit. */
-static bool prefers_children(const struct jm_domain_tree *t, const struct pick *p, int d)
+struct work {
+    struct jm_str set, instrument, reasons;
+    int count[JM_D_COUNT];
+    struct jm_energy *part;
+    int *row, *domain;
+    size_t n_row, n_domain;
+};
+
+static void once(struct jm_str *s, const char *text)
 {
-    if (t->d[d].kind != JM_D_PSYS)
-        return false;
-    for (size_t i = 0; i < t->n && i < MAX_DOMAINS; i++)
-        if ((int)i != d && p->row[i] >= 0 && jm_domain_contains(t, d, (int)i))
-            return true;
-    return false;
+    struct jm_span rest = jm_str_span(s), one;
+    while (s->len && jm_span_field(&rest, ',', &one))
+        if (jm_span_is(jm_span_trim(one), text))
+            return;
+    jm_str_addf(s, "%s%s", s->len ? "," : "", text);
 }
 
-static void name_set(struct jm_calc *c, enum jm_boundary b, const int *kinds, struct jm_cut *out)
+static void miss(struct jm_calc *c, size_t i, struct work *k, struct jm_cut *out)
 {
-    struct jm_str s;
-    bool first = true;
-    jm_str_init(&s);
-    jm_str_addf(&s, "%s{", jm_boundary_name(b));
-    for (int k = 0; k < JM_D_COUNT; k++)
-        if (kinds[k]) {
-            jm_str_addf(&s, "%s%s", first ? "" : ",", jm_domain_kind_name(k));
-            if (kinds[k] > 1)
-                jm_str_addf(&s, " x %d", kinds[k]);
-            first = false;
-        }
-    jm_str_addc(&s, '}');
-    out->set = s.failed ? "" : jm_report_text(c->r, "%s", s.buf);
-    jm_str_release(&s);
+    int row = c->tree.failed[i];
+    once(&k->reasons, jm_status_name(row >= 0 ? (int)c->r->energy[row].status : JM_S_UNSUPPORTED));
+    k->count[c->r->tree->d[i].kind]++;
+    k->domain[k->n_domain++] = (int)i;
+    out->of++;
 }
 
-static void add(struct jm_calc *c, struct jm_energy_row *e, struct jm_cut *out, double *var, double *dof_den)
+static void take(struct jm_calc *c, size_t i, struct work *k, struct jm_cut *out)
 {
+    struct jm_energy_row *e = &c->r->energy[c->tree.row[i]];
     const struct jm_channel *ch = &c->r->channels[e->channel];
-    out->joules += e->joules;
-    *var += e->u * e->u;
-    if (isfinite(e->dof))
-        *dof_den += pow(e->u, 4) / e->dof;
-    /* gains of like devices may err together, so they add linearly */
-    out->u_gain += isnan(ch->gain_tol) ? NAN : ch->gain_tol * e->joules;
+    size_t n;
+    char text[160];
+    const struct jm_run_meter *m = jm_run_meters(c->run, &n);
+    snprintf(text, sizeof text, "%s %s (%s)",
+             ch->meter >= 0 && (size_t)ch->meter < n ? m[ch->meter].name : "?", ch->name, e->method);
+    once(&k->instrument, text);
+    k->part[k->n_row] = c->energy[c->tree.row[i]];
+    k->row[k->n_row++] = c->tree.row[i];
+    k->domain[k->n_domain++] = (int)i;
+    k->count[c->r->tree->d[i].kind]++;
     out->provenance = jm_provenance_worse(out->provenance, ch->provenance);
     out->have++;
+    out->of++;
     e->counted = true;
 }
 
-static void instrument(struct jm_calc *c, const struct jm_energy_row *e, struct jm_cut *out)
-{
-    const struct jm_channel *ch = &c->r->channels[e->channel];
-    size_t n;
-    const struct jm_run_meter *m = jm_run_meters(c->run, &n);
-    const char *meter = ch->meter >= 0 && (size_t)ch->meter < n ? m[ch->meter].name : "?";
-    const char *text = jm_report_text(c->r, "%s %s (%s)", meter, ch->name, e->method);
-    if (text && (!out->instrument || !strstr(out->instrument, text)))
-        out->instrument = out->instrument ? jm_report_text(c->r, "%s, %s", out->instrument, text) : text;
-}
-
-int jm_cut_make(struct jm_calc *c, int window, enum jm_boundary b, bool estimate, struct jm_cut *out)
+/* A host without a meter at this boundary beside one that has it is missing from the total. */
+static bool missing_host(const struct jm_calc *c, enum jm_boundary b, size_t i)
 {
     const struct jm_domain_tree *t = c->r->tree;
-    size_t n = t->n < MAX_DOMAINS ? t->n : MAX_DOMAINS;
-    struct pick p;
-    unsigned char in[MAX_DOMAINS] = {0};
-    int kinds[JM_D_COUNT] = {0};
-    double var = 0, dof_den = 0;
-    *out = (struct jm_cut){.boundary = b, .provenance = JM_P_MEASURED, .dof = INFINITY, .worst = JM_S_OK};
-    pick_rows(c, window, estimate, &p);
-    /* parents have smaller ids: a containing domain is decided before what it contains */
-    for (size_t d = 0; d < n; d++) {
-        if (!in_boundary(c, b, &t->d[d]) || covered(t, in, (int)d) || prefers_children(t, &p, (int)d))
-            continue;
-        if (p.row[d] >= 0) {
-            in[d] = 1;
-            kinds[t->d[d].kind]++;
-            add(c, &c->r->energy[p.row[d]], out, &var, &dof_den);
-            instrument(c, &c->r->energy[p.row[d]], out);
-            out->of++;
-        } else if (p.expected[d] && t->d[d].kind != JM_D_PSYS && t->d[d].kind != JM_D_CORE &&
-                   t->d[d].kind != JM_D_UNCORE) {
-            const struct jm_energy_row *e = &c->r->energy[p.failed[d]];
-            out->of++;
-            kinds[t->d[d].kind]++;
-            in[d] = 1;
-            out->worst = e->status;
-            out->reasons = out->reasons && strstr(out->reasons, jm_status_name(e->status))
-                               ? out->reasons
-                               : jm_report_text(c->r, "%s%s%s", out->reasons ? out->reasons : "",
-                                                out->reasons ? "," : "", jm_status_name(e->status));
+    if ((b != JM_B_NODE && b != JM_B_WALL) || !c->tree.metered[i])
+        return false;
+    if (b == JM_B_NODE)
+        return true;
+    for (size_t k = i + 1; k < t->n; k++)
+        if (t->d[k].kind == JM_D_NODE && jm_domain_contains(t, (int)i, (int)k))
+            return true;
+    return false;
+}
+
+static void hosts(struct jm_calc *c, enum jm_boundary b, struct work *k, struct jm_cut *out)
+{
+    bool measured = false; /* a host's own node or inlet, not a feed that stands beside */
+    for (size_t i = 0; i < c->tree.n; i++)
+        measured |= c->tree.in[i] && missing_host(c, b, i);
+    for (size_t i = 0; measured && i < c->tree.n; i++)
+        if (!c->tree.in[i] && !c->tree.covered[i] && in_boundary(c, b, JM_CUT_MEASURED, i) &&
+            missing_host(c, b, i))
+            miss(c, i, k, out);
+}
+
+static void name_set(enum jm_boundary b, enum jm_cut_of of, struct work *k)
+{
+    bool first = true;
+    jm_str_addf(&k->set, "%s{",
+                of == JM_CUT_ESTIMATED    ? "estimate"
+                : of == JM_CUT_OTHER_GPUS ? "other"
+                                          : jm_boundary_name((int)b));
+    for (int i = 0; i < JM_D_COUNT; i++)
+        if (k->count[i]) {
+            jm_str_addf(&k->set, "%s%s", first ? "" : ",", jm_domain_kind_name(i));
+            if (k->count[i] > 1)
+                jm_str_addf(&k->set, " x %d", k->count[i]);
+            first = false;
         }
+    jm_str_addc(&k->set, '}');
+}
+
+static int cut(struct jm_calc *c, enum jm_boundary b, enum jm_cut_of of, struct work *k, struct jm_cut *out)
+{
+    struct jm_tree_facts *f = &c->tree;
+    const struct jm_domain_tree *t = c->r->tree;
+    for (size_t i = 0; i < f->n; i++) {
+        int up = t->d[i].parent;
+        f->in[i] = 0;
+        f->covered[i] = up >= 0 && (f->in[up] || f->covered[up]);
+        if (f->covered[i] || !in_boundary(c, b, of, i))
+            continue;
+        enum take d = decide(c, b, of, i);
+        if (d == TAKE_NO)
+            continue;
+        f->in[i] = 1;
+        if (d == TAKE_ROW)
+            take(c, i, k, out);
+        else
+            miss(c, i, k, out);
+    }
+    if (of == JM_CUT_MEASURED)
+        hosts(c, b, k, out);
+    if (b == JM_B_GPU && of == JM_CUT_MEASURED && f->absent && k->n_domain) {
+        once(&k->reasons, jm_status_name(JM_S_ABSENT));
+        k->count[JM_D_GPU] += f->absent;
+        out->of += f->absent;
     }
     out->usable = out->of > 0;
     if (!out->usable)
         return 0;
-    out->u = sqrt(var);
-    if (dof_den > 0)
-        out->dof = var * var / dof_den;
-    name_set(c, b, kinds, out);
+    jm_energy_sum(k->part, k->n_row, &out->e);
+    name_set(b, of, k);
+    int *row = jm_report_alloc(c->r, k->n_row * sizeof *row),
+        *domain = jm_report_alloc(c->r, k->n_domain * sizeof *domain);
+    out->set = jm_report_text(c->r, "%s", k->set.failed ? "" : k->set.buf);
+    out->instrument = k->instrument.len ? jm_report_text(c->r, "%s", k->instrument.buf) : NULL;
+    out->reasons = k->reasons.len ? jm_report_text(c->r, "%s", k->reasons.buf) : NULL;
+    if (!row || !domain || !out->set || k->set.failed || k->instrument.failed || k->reasons.failed)
+        return no_memory(c);
+    if (k->n_row)
+        memcpy(row, k->row, k->n_row * sizeof *row);
+    if (k->n_domain)
+        memcpy(domain, k->domain, k->n_domain * sizeof *domain);
+    out->part = row;
+    out->n_part = k->n_row;
+    out->domain = domain;
+    out->n_domain = k->n_domain;
     return 0;
+}
+
+int jm_cut_make(struct jm_calc *c, const struct jm_calc_window *w, enum jm_boundary b, enum jm_cut_of of,
+                struct jm_cut *out)
+{
+    size_t n = c->tree.n ? c->tree.n : 1;
+    struct work k = {.part = malloc(n * sizeof *k.part),
+                     .row = malloc(n * sizeof *k.row),
+                     .domain = malloc(n * sizeof *k.domain)};
+    *out = (struct jm_cut){.boundary = b, .provenance = JM_P_MEASURED, .e = {.joules = NAN, .u = NAN}};
+    jm_str_init(&k.set);
+    jm_str_init(&k.instrument);
+    jm_str_init(&k.reasons);
+    int rc = k.part && k.row && k.domain ? 0 : no_memory(c);
+    if (!rc) {
+        pick_rows(c, w, of == JM_CUT_ESTIMATED);
+        rc = cut(c, b, of, &k, out);
+    }
+    jm_str_release(&k.set);
+    jm_str_release(&k.instrument);
+    jm_str_release(&k.reasons);
+    free(k.part);
+    free(k.row);
+    free(k.domain);
+    return rc;
 }

@@ -76,10 +76,10 @@ static int histogram(struct jm_calc *c, const char *id, const struct jm_samples 
 
 static int chunk_gaps(struct jm_calc *c, const struct jm_calc_window *w)
 {
-    const struct jm_loghist *h = &w->itl_chunk;
-    if (!h->total)
+    const struct jm_loghist *h = w->itl_chunk;
+    if (!h || !h->total)
         return 0;
-    struct jm_result *x = row(c, w, "itl.chunk", NAN, h->sum / (double)h->total, (int64_t)h->total);
+    struct jm_result *x = row(c, w, "itl.chunk", NAN, h->sum / (double)h->total * 1e-9, (int64_t)h->total);
     for (size_t i = 0; x && i < N_Q; i++)
         x = row(c, w, "itl.chunk", quantiles[i], jm_loghist_quantile(h, quantiles[i]), (int64_t)h->total);
     if (!x)
@@ -90,6 +90,8 @@ static int chunk_gaps(struct jm_calc *c, const struct jm_calc_window *w)
             first = i < first ? i : first;
             last = i;
         }
+    if (!c->picture)
+        return 0;
     /* four of the fine buckets make one for the picture */
     first -= first % 4;
     size_t n = (last - first) / 4 + 1;
@@ -98,12 +100,8 @@ static int chunk_gaps(struct jm_calc *c, const struct jm_calc_window *w)
         return JM_ENOMEM;
     out->metric = "itl.chunk";
     out->total = h->total;
-    for (size_t i = 0; i <= n; i++) {
-        size_t b = first + 4 * i;
-        out->edge[i] =
-            ldexp(0.5 + (double)(b % JM_LOGHIST_SUB) / (2 * JM_LOGHIST_SUB), (int)(b / JM_LOGHIST_SUB) + 1) *
-            1e-6;
-    }
+    for (size_t i = 0; i <= n; i++)
+        out->edge[i] = jm_loghist_edge(first + 4 * i);
     for (size_t i = first; i <= last; i++)
         out->count[(i - first) / 4] += h->count[i];
     return 0;
@@ -116,9 +114,10 @@ int jm_results_latency(struct jm_calc *c, const struct jm_calc_window *w)
         if (w->lat[l].n)
             rc = samples(c, w, ids[l], (struct jm_samples *)&w->lat[l]);
     static const enum jm_lat pictured[] = {JM_LAT_TTFT, JM_LAT_TPOT_EXCL, JM_LAT_E2E};
-    for (size_t i = 0; !rc && w->w->trial == 0 && i < sizeof pictured / sizeof pictured[0]; i++)
+    for (size_t i = 0; !rc && c->picture && i < sizeof pictured / sizeof pictured[0]; i++)
         rc = histogram(c, ids[pictured[i]], &w->lat[pictured[i]]);
     if (!rc)
         rc = chunk_gaps(c, w);
+    c->picture = false;
     return rc ? jm_err_set(c->err, rc, "out of memory for the latencies") : 0;
 }

@@ -10,9 +10,11 @@ double jm_calc_level(const struct jm_calc *c);
  * no memory. */
 struct jm_result *jm_calc_result(struct jm_calc *c, const struct jm_calc_window *w, const char *metric,
                                  const struct jm_cut *cut);
-/* Interval of a value that is proportional to the cut's energy; rel_extra: relative standard uncertainty of
- * the rest. */
-void jm_calc_interval(const struct jm_calc *c, struct jm_quantity *q, const struct jm_cut *cut,
+/* Interval of a value that is factor x the cut's energy; rel_extra: relative standard uncertainty of the
+ * rest. */
+void jm_calc_interval(const struct jm_calc *c, struct jm_quantity *q, const struct jm_cut *cut, double factor,
                       double rel_extra);
+#define JM_EXCL_REPEATS "repeats (one trial)"
+#define JM_EXCL_GAIN    "board gain (no calibration; published cards 0.87 to 1.15)"
 
 #endif

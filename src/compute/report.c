@@ -72,39 +72,7 @@ static int copy_run(struct jm_calc *c)
     int64_t real;
     int64_t at = nw ? w[0].t0 : 0;
     if (jm_run_to_real(c->run, at, &real))
-        r->real_offset = real - at;
-    return 0;
-}
-
-/* Measure and idle windows. One that was never closed (a cut run) ends where its data end. */
-static int windows(struct jm_calc *c)
-{
-    struct jm_report *r = c->r;
-    int64_t end = 0, first, last, count;
-    for (size_t i = 0; i < r->n_channels; i++)
-        if (jm_run_channel_span(c->run, (int)i, &first, &last, &count) && last > end)
-            end = last;
-    c->win = calloc(r->n_windows ? r->n_windows : 1, sizeof *c->win);
-    if (!c->win)
-        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the windows");
-    for (size_t i = 0; i < r->n_windows; i++) {
-        struct jm_window *w = &r->windows[i];
-        if (w->t1 <= w->t0) {
-            w->t1 = end > w->t0 ? end : w->t0;
-            if (w->role == JM_R_MEASURE &&
-                !jm_report_finding(r, "window.cut", JM_SEV_WARNING,
-                                   "window %s was never closed; it is taken to end with the last "
-                                   "reading, %.1f s after its start",
-                                   w->name, (double)(w->t1 - w->t0) / 1e9))
-                return jm_err_set(c->err, JM_ENOMEM, "out of memory for the findings");
-        }
-        if ((w->role != JM_R_MEASURE && w->role != JM_R_IDLE) || w->t1 <= w->t0)
-            continue;
-        struct jm_calc_window *k = &c->win[c->n_win++];
-        k->index = (int)i;
-        k->w = w;
-        k->seconds = (double)(w->t1 - w->t0) / 1e9;
-    }
+        r->real_offset = (int64_t)((uint64_t)real - (uint64_t)at);
     return 0;
 }
 
@@ -118,27 +86,56 @@ static void choose_profile(struct jm_calc *c)
     for (size_t i = 0; i < c->n_win; i++)
         if (c->win[i].w->role == JM_R_MEASURE && c->win[i].seconds < shortest)
             shortest = c->win[i].seconds;
-    size_t trials = 0;
-    for (size_t i = 0; i < c->n_win; i++)
-        trials += c->win[i].w->role == JM_R_MEASURE;
     if (jm_calc_is_session(c->run))
         c->r->profile = JM_PROFILE_MLPERF;
     else if (shortest >= 600 && isfinite(shortest))
         c->r->profile = JM_PROFILE_PUBLICATION;
-    else if (shortest >= 60 && isfinite(shortest) && trials >= 3)
+    else if (shortest >= 60 && isfinite(shortest) && c->r->trials >= 3)
         c->r->profile = JM_PROFILE_CLAIM;
     else
         c->r->profile = JM_PROFILE_SCREENING;
 }
 
-/* Totals over the measure windows, for the head of the report. */
-static void totals(struct jm_calc *c)
+static int add_lengths(struct jm_samples *to, const struct jm_samples *from)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < from->n; i++)
+        rc = jm_samples_add(to, from->v[i]);
+    return rc;
+}
+
+static int lengths(struct jm_calc *c, size_t from, size_t to)
+{
+    struct jm_samples isl = {0}, osl = {0};
+    int rc = 0;
+    for (size_t i = from; !rc && i < to; i++)
+        if (c->win[i].w->role == JM_R_MEASURE) {
+            rc = add_lengths(&isl, &c->win[i].tally.isl);
+            if (!rc)
+                rc = add_lengths(&osl, &c->win[i].tally.osl);
+        }
+    if (!rc) {
+        c->r->tokens.isl = jm_samples_dist(&isl);
+        c->r->tokens.osl = jm_samples_dist(&osl);
+    }
+    free(isl.v);
+    free(osl.v);
+    return rc ? jm_err_set(c->err, rc, "out of memory for the lengths of the requests") : 0;
+}
+
+static int64_t count(double v, bool unknown)
+{
+    return unknown || !(v < 9e18) ? -1 : llround(v);
+}
+
+/* Totals over the time of the measure windows, each stretch of it once, for the head of the report. */
+static int totals(struct jm_calc *c)
 {
     struct jm_report *r = c->r;
     double out = 0, in = 0, cached = 0, reasoning = 0;
     bool u_out = false, u_in = false, u_cached = false, any = false;
-    r->requests.qualified = jm_slo_given(&c->o->slo) ? 0 : -1;
-    for (size_t i = 0; i < c->n_win; i++) {
+    size_t from = c->n_cover ? c->n_win : 0, to = c->n_win + c->n_cover;
+    for (size_t i = from; i < to; i++) {
         const struct jm_tally *t = &c->win[i].tally;
         if (c->win[i].w->role != JM_R_MEASURE)
             continue;
@@ -154,28 +151,30 @@ static void totals(struct jm_calc *c)
         r->requests.ok += t->done_ok;
         r->requests.failed += t->done_failed;
         r->requests.aborted += t->done_aborted;
-        if (r->requests.qualified >= 0)
-            r->requests.qualified += t->qualified_done;
+        r->requests.qualified += t->qualified_done;
         for (int e = 0; e < JM_END_COUNT; e++)
             r->requests.by_end[e] += t->by_end[e];
-        if (t->isl.n > r->tokens.isl.n)
-            r->tokens.isl = t->isl;
-        if (t->osl.n > r->tokens.osl.n)
-            r->tokens.osl = t->osl;
     }
+    r->requests.qualified = jm_slo_given(&c->o->slo) ? r->requests.qualified + 1 : -1; /* it began at -1 */
     if (!any || !r->has_requests)
-        return;
-    r->tokens.output = u_out ? -1 : llround(out);
-    r->tokens.input = u_in ? -1 : llround(in);
-    r->tokens.cached = u_cached ? -1 : llround(cached);
-    r->tokens.reasoning = u_out ? -1 : llround(reasoning);
+        return 0;
+    r->tokens.output = count(out, u_out);
+    r->tokens.input = count(in, u_in);
+    r->tokens.cached = count(cached, u_cached);
+    r->tokens.reasoning = count(reasoning, u_out || !c->reasoning_known);
+    return lengths(c, from, to);
 }
 
 static int fill(struct jm_calc *c)
 {
     int rc = copy_run(c);
+    /* damage among the requests must not look like a run without requests */
     if (!rc)
-        rc = windows(c);
+        rc = jm_run_requests_check(c->run, c->err);
+    if (!rc)
+        rc = jm_tree_facts_init(c);
+    if (!rc)
+        rc = jm_windows_init(c);
     if (rc)
         return rc;
     choose_profile(c);
@@ -194,22 +193,25 @@ static int fill(struct jm_calc *c)
         rc = jm_results_trials(c);
     if (!rc)
         rc = jm_series_make(c);
-    if (!rc)
-        totals(c);
-    return rc;
+    return rc ? rc : totals(c);
 }
 
 int jm_compute(const struct jm_run *run, const struct jm_compute_opts *o, struct jm_report **out,
                struct jm_err *err)
 {
-    struct jm_calc c = {.run = run, .o = o, .err = err};
+    struct jm_calc c = {.run = run, .o = o, .picture = true, .err = err};
     int rc = jm_report_new(&c.r, err);
     if (rc)
         return rc;
     rc = fill(&c);
-    for (size_t i = 0; i < c.n_win; i++)
+    for (size_t i = 0; c.win && i < c.n_win + c.n_cover; i++)
         jm_tally_release(&c.win[i]);
     free(c.win);
+    free(c.cover);
+    free(c.by_start);
+    free(c.latest);
+    free(c.energy);
+    jm_tree_facts_release(&c.tree);
     if (rc)
         jm_report_free(c.r);
     else

@@ -2,6 +2,7 @@
 /* The metrics of one window: each is a numerator, a denominator and what is known of both. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/stats.h"
@@ -10,9 +11,8 @@
 
 #include "base/banned.h"
 
-static const char excl_gain[] =
-    "board gain (no calibration; published cards 0.87 to 1.15), repeats (one trial)";
-static const char excl_repeats[] = "repeats (one trial)";
+static const char excl_gain[] = JM_EXCL_GAIN ", " JM_EXCL_REPEATS;
+static const char excl_repeats[] = JM_EXCL_REPEATS;
 static const char excl_estimate[] = "error of the estimate (unknown)";
 
 static int no_memory(struct jm_calc *c)
@@ -25,28 +25,31 @@ double jm_calc_level(const struct jm_calc *c)
     return c->o->level > 0 ? c->o->level : 0.95;
 }
 
-/* Standard uncertainty and gain bound of a cut → interval of value = scale x E. */
-void jm_calc_interval(const struct jm_calc *c, struct jm_quantity *q, const struct jm_cut *cut,
+void jm_calc_interval(const struct jm_calc *c, struct jm_quantity *q, const struct jm_cut *cut, double factor,
                       double rel_extra)
 {
-    double rel = cut->joules != 0 ? cut->u / fabs(cut->joules) : 0,
-           u = fabs(q->value) * sqrt(rel * rel + rel_extra * rel_extra);
-    double t = jm_stats_t_quantile(0.5 + jm_calc_level(c) / 2, cut->dof);
-    bool gain = isfinite(cut->u_gain) && cut->provenance != JM_P_ESTIMATED;
-    double bound = gain && cut->joules != 0 ? fabs(q->value) * cut->u_gain / fabs(cut->joules) : 0;
+    struct jm_energy e = cut->e;
+    bool estimate = cut->provenance == JM_P_ESTIMATED, gain = isfinite(e.gain_bound) && !estimate,
+         doubt = rel_extra > 0;
+    e.u = hypot(e.u, rel_extra * e.joules);
+    double half = fabs(factor) * jm_energy_halfwidth(&e, jm_calc_level(c), gain);
+    if (!isfinite(half)) {
+        q->u.excludes = "everything: the interval could not be computed";
+        return;
+    }
     q->u = (struct jm_uncertainty){
-        .lo = q->value - t * u - bound,
-        .hi = q->value + t * u + bound,
+        .lo = q->value - half,
+        .hi = q->value + half,
         .level = jm_calc_level(c),
-        .dof = cut->dof,
-        .method = "GUM: terms in quadrature",
-        .includes = gain ? (rel_extra > 0 ? "edges, quantum, sampling, gaps, token doubt, gain"
-                                          : "edges, quantum, sampling, gaps, gain")
-                         : (rel_extra > 0 ? "edges, quantum, sampling, gaps, token doubt"
-                                          : "edges, quantum, sampling, gaps"),
-        .excludes = cut->provenance == JM_P_ESTIMATED ? excl_estimate
-                    : gain                            ? excl_repeats
-                                                      : excl_gain,
+        .dof = e.dof > 0 ? e.dof : INFINITY,
+        .method = "GUM: terms in quadrature, gain as a rectangle",
+        .includes =
+            gain ? (doubt ? "edges, quantum, sampling, gaps, token doubt, gain"
+                          : "edges, quantum, sampling, gaps, gain")
+                 : (doubt ? "edges, quantum, sampling, gaps, token doubt" : "edges, quantum, sampling, gaps"),
+        .excludes = estimate ? excl_estimate
+                    : gain   ? excl_repeats
+                             : excl_gain,
     };
 }
 
@@ -68,6 +71,8 @@ struct jm_result *jm_calc_result(struct jm_calc *c, const struct jm_calc_window 
         x->of = cut->of;
         x->have_of = cut->have;
         x->q.reasons = cut->reasons;
+        x->domain = cut->domain;
+        x->n_domain = cut->n_domain;
     }
     return x;
 }
@@ -81,7 +86,7 @@ static int ratio(struct jm_calc *c, const struct jm_calc_window *w, const char *
     struct jm_result *x = jm_calc_result(c, w, metric, cut);
     if (!x)
         return no_memory(c);
-    double e = cut->joules;
+    double e = cut->e.joules;
     x->numerator = inverse ? n : e;
     x->denominator = inverse ? e : n;
     x->numerator_name = inverse ? n_name : "energy";
@@ -91,14 +96,14 @@ static int ratio(struct jm_calc *c, const struct jm_calc_window *w, const char *
     else if (missing)
         x->q.reasons = missing;
     else if (!(n > 0) || !(e > 0))
-        x->q.reasons = n > 0 ? "below-resolution" : "no-tokens";
+        x->q.reasons = n > 0 ? "below-resolution" : strstr(n_name, "requests") ? "no-requests" : "no-tokens";
     else
         x->q.have = true;
     if (missing)
         *(inverse ? &x->numerator : &x->denominator) = NAN;
     if (x->q.have) {
         x->q.value = scale * (inverse ? n / e : e / n);
-        jm_calc_interval(c, &x->q, cut, rel_n);
+        jm_calc_interval(c, &x->q, cut, x->q.value / e, rel_n);
     }
     return 0;
 }
@@ -110,19 +115,19 @@ static int energies(struct jm_calc *c, const struct jm_calc_window *w, const str
         return no_memory(c);
     if (cut->have) {
         x->q.have = true;
-        x->q.value = cut->joules;
-        jm_calc_interval(c, &x->q, cut, 0);
+        x->q.value = cut->e.joules;
+        jm_calc_interval(c, &x->q, cut, 1, 0);
     }
     if (!(x = jm_calc_result(c, w, "power.mean", cut)))
         return no_memory(c);
-    if (cut->have && w->seconds > 0) {
+    if (cut->have) {
         x->q.have = true;
-        x->q.value = cut->joules / w->seconds;
-        x->numerator = cut->joules;
+        x->q.value = cut->e.joules / w->seconds;
+        x->numerator = cut->e.joules;
         x->denominator = w->seconds;
         x->numerator_name = "energy";
         x->denominator_name = "seconds";
-        jm_calc_interval(c, &x->q, cut, 0);
+        jm_calc_interval(c, &x->q, cut, 1 / w->seconds, 0);
     }
     return 0;
 }
@@ -147,9 +152,9 @@ static int ratios(struct jm_calc *c, const struct jm_calc_window *w, const struc
     if (!rc)
         rc = ratio(c, w, "j_per.total_token", cut, 1, total, "input and output tokens", false, rel_t,
                    out ? out : in);
-    if (!rc && t->reasoning > 0)
+    if (!rc && c->reasoning_known && t->reasoning > 0)
         rc = ratio(c, w, "j_per.visible_token", cut, 1, t->visible, "visible output tokens", false, rel, out);
-    if (!rc && t->reasoning > 0)
+    if (!rc && c->reasoning_known && t->reasoning > 0)
         rc = ratio(c, w, "j_per.reasoning_token", cut, 1, t->reasoning, "reasoning tokens", false, rel, out);
     if (!rc)
         rc = ratio(c, w, "tokens_per_j", cut, 1, t->output, "output tokens", true, rel, out);
@@ -174,41 +179,63 @@ static int ratios(struct jm_calc *c, const struct jm_calc_window *w, const struc
     return rc;
 }
 
-/* Mean power of an idle window of the class at the boundary, or NAN. */
-static double idle_power(struct jm_calc *c, enum jm_boundary b, const char *class)
+/* The idle window of the class at the boundary, of the same devices as the cut. */
+static bool idle_cut(struct jm_calc *c, const struct jm_cut *cut, const char *class, struct jm_cut *out,
+                     double *seconds, int *rc)
 {
     for (size_t k = 0; k < c->n_win; k++) {
         char key[64];
-        if (c->win[k].w->role != JM_R_IDLE || c->win[k].seconds <= 0)
+        const struct jm_calc_window *w = &c->win[k];
+        if (w->w->role != JM_R_IDLE)
             continue;
-        snprintf(key, sizeof key, "idle.%d.class", c->win[k].w->id);
+        snprintf(key, sizeof key, "idle.%d.class", w->w->id);
         const char *is = jm_run_env(c->run, key);
-        struct jm_cut cut;
-        if (is && strcmp(is, class) == 0 && jm_cut_make(c, c->win[k].index, b, false, &cut) == 0 &&
-            cut.usable && cut.have == cut.of)
-            return cut.joules / c->win[k].seconds;
+        if (!is || strcmp(is, class) != 0)
+            continue;
+        if ((*rc = jm_cut_make(c, w, cut->boundary, JM_CUT_MEASURED, out)))
+            return false;
+        *seconds = w->seconds;
+        if (out->usable && out->have == out->of && strcmp(out->set, cut->set) == 0)
+            return true;
     }
-    /* a stated idle power is that of the whole system */
-    return strcmp(class, "loaded") == 0 && (b == JM_B_WALL || b == JM_B_NODE) ? c->o->idle_w : NAN;
+    return false;
 }
 
+/* The energy above idle. The idle of the same instruments errs by the same gain, so the net does too; a
+ * stated idle power has no gain and no known error. */
 static int net_of_idle(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *cut)
 {
     static const char *const class[] = {"loaded", "deep"}, *const metric[] = {
                                                                "net.loaded_idle.j_per.output_token",
                                                                "net.deep_idle.j_per.output_token"};
-    for (int i = 0; i < 2; i++) {
-        double p = idle_power(c, cut->boundary, class[i]);
-        if (isnan(p) || cut->have < cut->of || w->tally.unknown_output)
+    const char *conflict = jm_run_env(c->run, "conflict.sut") ? "conflict" : NULL;
+    int rc = 0;
+    for (int i = 0; !rc && i < 2; i++) {
+        struct jm_cut idle, net = *cut;
+        double seconds = 0;
+        if (cut->have < cut->of || cut->provenance == JM_P_ESTIMATED)
+            return 0;
+        if (idle_cut(c, cut, class[i], &idle, &seconds, &rc)) {
+            double part = w->seconds / seconds;
+            net.e.joules -= idle.e.joules * part;
+            net.e.u = hypot(net.e.u, idle.e.u * part);
+            net.e.gain_bound *= cut->e.joules > 0 ? fmax(net.e.joules, 0) / cut->e.joules : 1;
+        } else if (!rc && i == 0 && isfinite(c->o->idle_w) &&
+                   (cut->boundary == JM_B_WALL || cut->boundary == JM_B_NODE)) {
+            /* a stated idle power is that of the whole system */
+            net.e.joules -= c->o->idle_w * w->seconds;
+            net.provenance = jm_provenance_worse(net.provenance, JM_P_DECLARED);
+        } else {
             continue;
-        struct jm_cut net = *cut;
-        net.joules -= p * w->seconds;
-        int rc = ratio(c, w, metric[i], &net, 1, w->tally.output, "output tokens", false, 0,
-                       jm_run_env(c->run, "conflict.sut") ? "conflict" : NULL);
-        if (rc)
-            return rc;
+        }
+        if (!rc)
+            rc = ratio(c, w, metric[i], &net, 1, w->tally.output, "output tokens", false,
+                       w->tally.output > 0 ? w->tally.u_output / w->tally.output : 0,
+                       conflict                  ? conflict
+                       : w->tally.unknown_output ? "tokens-unknown"
+                                                 : NULL);
     }
-    return 0;
+    return rc;
 }
 
 static int plain(struct jm_calc *c, const struct jm_calc_window *w, const char *metric, double n,
@@ -258,80 +285,85 @@ static int throughput(struct jm_calc *c, const struct jm_calc_window *w)
     return rc;
 }
 
-/* Largest reading of the power gauges inside the window, summed over the devices of the boundary is not
- * meaningful (their peaks do not coincide), so only boundaries with one device get it. */
+/* Largest reading of the power gauges inside the window. Summed over devices it is not meaningful (their
+ * peaks do not coincide), so only boundaries with one device get it. */
 static int peak(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *cut)
 {
     struct jm_readings buf = {0};
     double max = -INFINITY;
-    int found = 0, rc = 0;
-    for (size_t i = 0; !rc && i < c->r->n_energy; i++) {
+    const char *instrument = NULL;
+    int rc = 0;
+    if (cut->of != 1 || cut->n_part != 1 || cut->provenance == JM_P_ESTIMATED ||
+        cut->boundary == JM_B_FACILITY)
+        return 0;
+    int domain = c->r->energy[cut->part[0]].domain;
+    for (size_t i = w->row0; !rc && i < w->row1; i++) {
         const struct jm_energy_row *e = &c->r->energy[i];
         const struct jm_channel *ch = &c->r->channels[e->channel];
-        enum jm_domain_kind kind = e->domain >= 0 ? c->r->tree->d[e->domain].kind : JM_D_SITE;
-        bool here = cut->boundary == JM_B_WALL  ? kind == JM_D_INLET_AC || kind == JM_D_INLET_DC
-                    : cut->boundary == JM_B_GPU ? kind == JM_D_GPU || kind == JM_D_MODULE
-                                                : cut->boundary == JM_B_NODE && kind == JM_D_NODE;
-        if (e->window != w->index || !here || ch->kind != JM_CH_GAUGE ||
+        if (e->domain != domain || ch->kind != JM_CH_GAUGE || ch->provenance == JM_P_ESTIMATED ||
             (ch->flags & (JM_CHF_MIRROR | JM_CHF_PARTOF)))
             continue;
-        found++;
         buf.n = 0;
         rc = jm_run_readings(c->run, ch->id, w->w->t0, w->w->t1, &buf, c->err);
-        for (size_t k = 0; !rc && k < buf.n; k++)
-            if (buf.v[k].status == JM_S_OK && buf.v[k].t0 >= w->w->t0 && buf.v[k].t1 <= w->w->t1) {
-                double v = jm_channel_value(ch, buf.v[k].value);
-                max = v > max ? v : max;
-            }
+        for (size_t k = 0; !rc && k < buf.n; k++) {
+            double v = jm_channel_value(ch, buf.v[k].value);
+            if (buf.v[k].status != JM_S_OK || buf.v[k].t0 < w->w->t0 || buf.v[k].t1 > w->w->t1 ||
+                (ch->sane_min < ch->sane_max && (v < ch->sane_min || v > ch->sane_max)) || !(v > max))
+                continue;
+            max = v;
+            instrument = ch->name;
+        }
     }
     jm_readings_release(&buf);
-    if (rc || cut->of != 1 || !found || !isfinite(max))
+    if (rc || !isfinite(max))
         return rc;
     struct jm_result *x = jm_calc_result(c, w, "power.max", cut);
     if (!x)
         return no_memory(c);
     x->q.have = true;
     x->q.value = max;
+    x->q.u.excludes = "peaks between the refreshes of the gauge";
+    x->instrument = instrument;
     return 0;
 }
 
 /* The other instrument of the same devices, beside the one that was chosen (never instead of it). */
 static int by_gauge(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *cut)
 {
-    double sum = 0, var = 0;
-    int have = 0;
+    struct jm_energy *part = calloc(cut->n_part + 1, sizeof *part);
+    struct jm_cut g = *cut;
     const char *instrument = NULL;
-    for (size_t i = 0; i < c->r->n_energy; i++) {
-        const struct jm_energy_row *e = &c->r->energy[i];
-        if (e->window != w->index || !e->counted || c->r->channels[e->channel].kind != JM_CH_COUNTER)
+    size_t n = 0;
+    if (!part)
+        return no_memory(c);
+    for (size_t i = 0; i < cut->n_part; i++) {
+        const struct jm_energy_row *e = &c->r->energy[cut->part[i]];
+        size_t best = SIZE_MAX;
+        for (size_t k = w->row0; k < w->row1; k++) {
+            const struct jm_energy_row *x = &c->r->energy[k];
+            const struct jm_channel *ch = &c->r->channels[x->channel];
+            if (x->domain == e->domain && x->status == JM_S_OK && ch->kind == JM_CH_GAUGE &&
+                ch->provenance == c->r->channels[e->channel].provenance &&
+                !(ch->flags & (JM_CHF_MIRROR | JM_CHF_PARTOF)) &&
+                (best == SIZE_MAX || x->u < c->r->energy[best].u))
+                best = k;
+        }
+        if (c->r->channels[e->channel].kind != JM_CH_COUNTER || best == SIZE_MAX)
             continue;
-        const struct jm_energy_row *best = NULL;
-        for (size_t k = 0; k < c->r->n_energy; k++) {
-            const struct jm_energy_row *g = &c->r->energy[k];
-            if (g->window == w->index && g->domain == e->domain && g->status == JM_S_OK &&
-                c->r->channels[g->channel].kind == JM_CH_GAUGE && (!best || g->u < best->u))
-                best = g;
-        }
-        if (best) {
-            sum += best->joules;
-            var += best->u * best->u;
-            instrument = c->r->channels[best->channel].name;
-            have++;
-        }
+        instrument = c->r->channels[c->r->energy[best].channel].name;
+        part[n++] = c->energy[best];
     }
-    if (!have || have != cut->have)
+    jm_energy_sum(part, n, &g.e);
+    free(part);
+    if (!n || (int)n != cut->have)
         return 0;
     struct jm_result *x = jm_calc_result(c, w, "energy.by_gauge", cut);
     if (!x)
         return no_memory(c);
-    struct jm_cut g = *cut;
-    g.joules = sum;
-    g.u = sqrt(var);
-    g.dof = INFINITY;
     x->q.have = true;
-    x->q.value = sum;
+    x->q.value = g.e.joules;
     x->instrument = instrument;
-    jm_calc_interval(c, &x->q, &g, 0);
+    jm_calc_interval(c, &x->q, &g, 1, 0);
     return 0;
 }
 
@@ -352,19 +384,57 @@ static int at_boundary(struct jm_calc *c, const struct jm_calc_window *w, const 
 static int wall_to_gpu(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *wall,
                        const struct jm_cut *gpu)
 {
-    if (!wall->usable || !gpu->usable || wall->have < wall->of || gpu->have < gpu->of || !(gpu->joules > 0))
+    if (!wall->usable || !gpu->usable || wall->have < wall->of || gpu->have < gpu->of || !(gpu->e.joules > 0))
         return 0;
     struct jm_result *x = jm_calc_result(c, w, "wall_to_gpu", wall);
     if (!x)
         return no_memory(c);
+    struct jm_cut both = *wall;
+    double factor = 1 / gpu->e.joules;
+    both.e.gain_bound += gpu->e.gain_bound * wall->e.joules * factor; /* one may read high, the other low */
+    both.provenance = jm_provenance_worse(wall->provenance, gpu->provenance);
     x->q.have = true;
-    x->q.value = wall->joules / gpu->joules;
-    x->numerator = wall->joules;
-    x->denominator = gpu->joules;
+    x->q.value = wall->e.joules * factor;
+    x->q.provenance = both.provenance;
+    x->set = jm_report_text(c->r, "%s / %s", wall->set, gpu->set);
+    x->numerator = wall->e.joules;
+    x->denominator = gpu->e.joules;
     x->numerator_name = "energy at the wall";
     x->denominator_name = "energy of the GPU boards";
-    jm_calc_interval(c, &x->q, wall, gpu->u / gpu->joules);
+    jm_calc_interval(c, &x->q, &both, factor, gpu->e.u * factor);
+    return x->set ? 0 : no_memory(c);
+}
+
+/* GPUs of the host that do not serve: a line of their own, in no boundary's total but the device's. */
+static int other_gpus(struct jm_calc *c, const struct jm_calc_window *w)
+{
+    struct jm_cut cut;
+    int rc = c->tree.sut_known ? jm_cut_make(c, w, JM_B_GPU, JM_CUT_OTHER_GPUS, &cut) : 0;
+    if (rc || !c->tree.sut_known || !cut.usable)
+        return rc;
+    struct jm_result *x = jm_calc_result(c, w, "energy.other_gpus", &cut);
+    if (!x)
+        return no_memory(c);
+    x->q.have = true;
+    x->q.value = cut.e.joules;
+    jm_calc_interval(c, &x->q, &cut, 1, 0);
     return 0;
+}
+
+/* PUE applies at the IT point, the wall; the product is labelled with it. */
+static int facility(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *wall)
+{
+    double pue = c->o->pue;
+    struct jm_cut f = *wall;
+    if (!(pue >= 1) || !isfinite(pue) || !wall->usable)
+        return 0;
+    f.boundary = JM_B_FACILITY;
+    f.e.joules *= pue;
+    f.e.u *= pue;
+    f.e.gain_bound *= pue;
+    f.provenance = jm_provenance_worse(f.provenance, JM_P_DECLARED);
+    f.set = jm_report_text(c->r, "facility{PUE %.4g x %s}", pue, wall->set);
+    return f.set ? at_boundary(c, w, &f) : no_memory(c);
 }
 
 int jm_results_window(struct jm_calc *c, const struct jm_calc_window *w)
@@ -373,27 +443,20 @@ int jm_results_window(struct jm_calc *c, const struct jm_calc_window *w)
     struct jm_cut cut[4], est;
     int rc = 0;
     for (size_t i = 0; !rc && i < 4; i++) {
-        rc = jm_cut_make(c, w->index, order[i], false, &cut[i]);
+        rc = jm_cut_make(c, w, order[i], JM_CUT_MEASURED, &cut[i]);
         if (!rc && cut[i].usable)
             rc = at_boundary(c, w, &cut[i]);
+        if (!rc && i == 0)
+            rc = other_gpus(c, w);
     }
     if (!rc)
-        rc = jm_cut_make(c, w->index, JM_B_DEVICE, true, &est);
+        rc = jm_cut_make(c, w, JM_B_DEVICE, JM_CUT_ESTIMATED, &est);
     if (!rc && est.usable)
         rc = at_boundary(c, w, &est);
     if (!rc)
         rc = wall_to_gpu(c, w, &cut[3], &cut[0]);
-    if (!rc && isfinite(c->o->pue) && cut[3].usable) {
-        /* PUE applies at the IT point, the wall; the product is labelled with it */
-        struct jm_cut f = cut[3];
-        f.boundary = JM_B_FACILITY;
-        f.joules *= c->o->pue;
-        f.u *= c->o->pue;
-        f.u_gain *= c->o->pue;
-        f.provenance = jm_provenance_worse(f.provenance, JM_P_DECLARED);
-        f.set = jm_report_text(c->r, "facility{PUE %.4g x %s}", c->o->pue, cut[3].set);
-        rc = at_boundary(c, w, &f);
-    }
+    if (!rc)
+        rc = facility(c, w, &cut[3]);
     if (!rc && c->r->has_requests && w->w->role == JM_R_MEASURE)
         rc = throughput(c, w);
     return rc;

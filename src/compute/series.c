@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "compute/calc.h"
+#include "compute/observe.h"
 
 #include "base/banned.h"
 
@@ -11,7 +12,7 @@ static void put(struct jm_series *s, int64_t t, double v)
 {
     if (t < s->t0 || t > s->t1)
         return;
-    size_t i = (size_t)((double)(t - s->t0) / (double)(s->t1 - s->t0) * (double)s->n);
+    size_t i = (size_t)(jm_seconds_between(t, s->t0) / jm_seconds_between(s->t1, s->t0) * (double)s->n);
     if (i >= s->n)
         i = s->n - 1;
     if (isnan(s->min[i]) || v < s->min[i])
@@ -36,15 +37,13 @@ static void counter(const struct jm_channel *ch, const struct jm_readings *r, st
             continue;
         }
         /* at least 200 ms, so that the refresh does not show as noise */
-        int64_t dt = r->v[i].t0 - r->v[from].t0;
-        if (dt < 200 * JM_NS_PER_MS)
+        double dt = jm_seconds_between(r->v[i].t0, r->v[from].t0);
+        if (dt < 0.2)
             continue;
-        double j = jm_channel_value(ch, r->v[i].value) - jm_channel_value(ch, r->v[from].value);
-        if (j >= 0) {
-            int64_t step = (s->t1 - s->t0) / (int64_t)s->n;
-            for (int64_t t = r->v[from].t0; t<r->v[i].t0; t += step> 0 ? step : dt)
-                put(s, t, j / ((double)dt / 1e9));
-        }
+        double w = (jm_channel_value(ch, r->v[i].value) - jm_channel_value(ch, r->v[from].value)) / dt,
+               column = jm_seconds_between(s->t1, s->t0) / (double)s->n;
+        for (double t = 0; w >= 0 && t < dt; t += column)
+            put(s, r->v[from].t0 + (int64_t)(t * 1e9), w);
         from = i;
     }
 }
@@ -113,17 +112,21 @@ int jm_series_make(struct jm_calc *c)
             rc = of_channel(c, &c->r->channels[i], t0, t1, columns);
     for (size_t k = 0; !rc && k < c->n_win; k++) {
         const struct jm_calc_window *w = &c->win[k];
-        if (w->w->role != JM_R_MEASURE || !w->tally.n_seconds || !c->r->has_requests)
+        const struct jm_tally *t = &w->tally;
+        if (w->w->role != JM_R_MEASURE || !t->per_bucket)
             continue;
-        struct jm_series *s = jm_report_series(c->r, w->tally.n_seconds);
+        struct jm_series *s = jm_report_series(c->r, t->n_buckets);
         if (!s)
             return jm_err_set(c->err, JM_ENOMEM, "out of memory for the series");
         s->label = "output tokens";
         s->unit = "tokens/s";
+        s->window = w->index;
         s->t0 = w->w->t0;
-        s->t1 = w->w->t0 + (int64_t)w->tally.n_seconds * JM_NS_PER_S;
+        s->t1 = w->w->t1;
+        /* the last bucket is usually a part of one */
+        double each = (double)t->bucket_ns / 1e9, rest = w->seconds - each * (double)(t->n_buckets - 1);
         for (size_t i = 0; i < s->n; i++)
-            s->min[i] = s->max[i] = w->tally.per_second[i];
+            s->min[i] = s->max[i] = t->per_bucket[i] / (i + 1 < s->n ? each : rest > 0 ? rest : each);
     }
     return rc;
 }

@@ -120,7 +120,7 @@ int jm_results_session(struct jm_calc *c, const struct jm_calc_window *w)
     const char *drop = jm_run_env(c->run, "mlperf.drop_nonpositive"),
                *scenario = jm_run_env(c->run, "mlperf.scenario");
     const char *tokens_from = NULL, *samples_from = NULL;
-    int rc = jm_cut_make(c, w->index, JM_B_WALL, false, &wall);
+    int rc = jm_cut_make(c, w, JM_B_WALL, JM_CUT_MEASURED, &wall);
     if (rc)
         return rc;
     wall.boundary = JM_B_WALL;

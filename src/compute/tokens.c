@@ -6,10 +6,11 @@
 
 #include "base/stats.h"
 #include "compute/calc.h"
+#include "compute/observe.h"
 
 #include "base/banned.h"
 
-#define S(ns) ((double)(ns) / 1e9)
+#define BUCKETS_MAX 7200 /* of the token rate: a second each in windows up to two hours */
 
 bool jm_slo_given(const struct jm_slo *slo)
 {
@@ -18,7 +19,7 @@ bool jm_slo_given(const struct jm_slo *slo)
 
 static double between(const struct jm_request *q, enum jm_stamp a, enum jm_stamp b)
 {
-    return q->t[a] < 0 || q->t[b] < 0 ? NAN : S(q->t[b] - q->t[a]);
+    return q->t[a] < 0 || q->t[b] < 0 ? NAN : jm_seconds_between(q->t[b], q->t[a]);
 }
 
 double jm_request_latency(const struct jm_request *q, enum jm_lat which)
@@ -51,44 +52,42 @@ bool jm_request_qualifies(const struct jm_request *q, const struct jm_slo *slo)
     return isnan(slo->e2e_s) || jm_request_latency(q, JM_LAT_E2E) <= slo->e2e_s;
 }
 
-static size_t loghist_index(double us)
+/* Bucket 0 holds all below 2^10 ns; then JM_LOGHIST_SUB equal parts of each octave. */
+void jm_loghist_add(struct jm_loghist *h, int64_t ns)
 {
-    if (!(us > 1))
-        return 0;
-    int e;
-    double m = frexp(us, &e); /* us = m 2^e, m in [0.5, 1) */
-    size_t i = (size_t)(e - 1) * JM_LOGHIST_SUB + (size_t)((m - 0.5) * 2 * JM_LOGHIST_SUB);
-    return i < JM_LOGHIST_N ? i : JM_LOGHIST_N - 1;
+    size_t i = 0;
+    if (ns >= 1024) {
+        int e = 63 - __builtin_clzll((unsigned long long)ns);
+        i = (size_t)(e - 10) * JM_LOGHIST_SUB + (((uint64_t)ns >> (e - 5)) & (JM_LOGHIST_SUB - 1));
+        i = i < JM_LOGHIST_N ? i : JM_LOGHIST_N - 1;
+    }
+    h->count[i]++;
+    h->total++;
+    h->sum += (double)ns;
 }
 
-void jm_loghist_add(struct jm_loghist *h, double seconds)
+double jm_loghist_edge(size_t i)
 {
-    h->count[loghist_index(seconds * 1e6)]++;
-    h->total++;
-    h->sum += seconds;
+    return ldexp(1 + (double)(i % JM_LOGHIST_SUB) / JM_LOGHIST_SUB, 10 + (int)(i / JM_LOGHIST_SUB)) * 1e-9;
 }
 
 double jm_loghist_quantile(const struct jm_loghist *h, double q)
 {
     uint64_t want = (uint64_t)(q * (double)(h->total ? h->total - 1 : 0)), seen = 0;
-    if (!h->total)
-        return NAN;
-    for (size_t i = 0; i < JM_LOGHIST_N; i++) {
+    for (size_t i = 0; h->total && i < JM_LOGHIST_N; i++) {
         seen += h->count[i];
-        if (seen > want) /* middle of the bucket */
-            return ldexp(0.5 + ((double)(i % JM_LOGHIST_SUB) + 0.5) / (2 * JM_LOGHIST_SUB),
-                         (int)(i / JM_LOGHIST_SUB) + 1) *
-                   1e-6;
+        if (seen > want)
+            return (jm_loghist_edge(i) + jm_loghist_edge(i + 1)) / 2;
     }
     return NAN;
 }
 
-static int sample(struct jm_samples *s, double v)
+int jm_samples_add(struct jm_samples *s, double v)
 {
     if (isnan(v))
         return 0;
     if (s->n == s->cap) {
-        size_t cap = s->cap ? s->cap * 2 : 1024;
+        size_t cap = s->cap ? s->cap * 2 : 64;
         double *p = realloc(s->v, cap * sizeof *p);
         if (!p)
             return JM_ENOMEM;
@@ -99,39 +98,74 @@ static int sample(struct jm_samples *s, double v)
     return 0;
 }
 
+struct jm_dist jm_samples_dist(struct jm_samples *s)
+{
+    struct jm_dist d = {
+        .n = (int64_t)s->n, .mean = NAN, .min = NAN, .p50 = NAN, .p90 = NAN, .p99 = NAN, .max = NAN};
+    if (s->n) {
+        jm_stats_sort(s->v, s->n);
+        d.mean = jm_stats_mean(s->v, s->n);
+        d.min = s->v[0];
+        d.p50 = jm_stats_quantile_sorted(s->v, s->n, .5);
+        d.p90 = jm_stats_quantile_sorted(s->v, s->n, .9);
+        d.p99 = jm_stats_quantile_sorted(s->v, s->n, .99);
+        d.max = s->v[s->n - 1];
+    }
+    return d;
+}
+
+/* A stamp that does not exist (-1) is in no window. */
 static bool inside(const struct jm_window *w, int64_t t)
 {
-    return t >= w->t0 && t < w->t1;
+    return t >= 0 && t >= w->t0 && t < w->t1;
 }
 
-/* The end of a request as the client saw it. */
-static int64_t end_of(const struct jm_request *q)
+static int64_t first_of(const struct jm_request *q, const enum jm_stamp *order, size_t n)
 {
-    static const enum jm_stamp order[] = {JM_T_CLOSED, JM_T_DONE, JM_T_LAST_TOKEN, JM_T_FIRST_BYTE,
-                                          JM_T_SENT};
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+    for (size_t i = 0; i < n; i++)
         if (q->t[order[i]] >= 0)
             return q->t[order[i]];
-    return q->t[JM_T_SCHEDULED];
+    return -1;
+}
+#define FIRST_OF(q, ...)                                                                                     \
+    first_of(q, (const enum jm_stamp[]){__VA_ARGS__},                                                        \
+             sizeof((const enum jm_stamp[]){__VA_ARGS__}) / sizeof(enum jm_stamp))
+
+int64_t jm_request_end(const struct jm_request *q)
+{
+    return FIRST_OF(q, JM_T_CLOSED, JM_T_DONE, JM_T_LAST_TOKEN, JM_T_FIRST_BYTE, JM_T_SENT, JM_T_SCHEDULED);
 }
 
+static int64_t start_of(const struct jm_request *q)
+{
+    return FIRST_OF(q, JM_T_SENT, JM_T_ADMITTED, JM_T_SCHEDULED);
+}
+
+/* When the prompt was computed: the first token; of an answer that came whole, what came first of it. */
+static int64_t prefilled_at(const struct jm_request *q)
+{
+    return FIRST_OF(q, JM_T_FIRST_TOKEN, JM_T_FIRST_BYTE, JM_T_LAST_TOKEN, JM_T_DONE, JM_T_CLOSED);
+}
+
+/* In flight at an edge, and there still (or perhaps) in prefill? A request that never gave a token because it
+ * failed was not prefilled. */
 static void straddle(const struct jm_request *q, int64_t edge, int64_t end, int64_t *in_flight,
                      int64_t *prefill)
 {
-    int64_t sent = q->t[JM_T_SENT] >= 0 ? q->t[JM_T_SENT] : q->t[JM_T_SCHEDULED];
-    if (sent < 0 || sent >= edge || end < edge)
+    int64_t sent = start_of(q), first = q->t[JM_T_FIRST_TOKEN];
+    if (sent < 0 || sent >= edge || (q->end != JM_END_UNFINISHED && end < edge))
         return;
     ++*in_flight;
-    if (q->t[JM_T_FIRST_TOKEN] < 0 || q->t[JM_T_FIRST_TOKEN] >= edge)
-        ++*prefill;
+    *prefill += first >= 0 ? first >= edge : q->end == JM_END_OK || q->end == JM_END_UNFINISHED;
 }
 
-/* Everything of a request but its output tokens. */
-static int one_request(struct jm_calc *c, struct jm_calc_window *w, const struct jm_request *q)
+/* Everything of a request in one window but its output tokens. */
+static int one_request(struct jm_calc_window *w, const struct jm_request *q, bool good)
 {
     struct jm_tally *t = &w->tally;
-    int64_t end = end_of(q);
-    bool ok = q->end == JM_END_OK, good = ok && jm_request_qualifies(q, &c->o->slo);
+    int64_t end = jm_request_end(q);
+    bool ok = q->end == JM_END_OK;
+    int rc = 0;
     straddle(q, w->w->t0, end, &t->in_flight_t0, &t->prefill_at_edge);
     straddle(q, w->w->t1, end, &t->in_flight_t1, &t->prefill_at_edge);
     if (inside(w->w, end) && q->end != JM_END_UNFINISHED) {
@@ -140,8 +174,12 @@ static int one_request(struct jm_calc *c, struct jm_calc_window *w, const struct
         t->done_aborted += q->end == JM_END_ABORTED;
         t->done_failed += !ok && q->end != JM_END_ABORTED;
         t->qualified_done += good;
+        if (ok && q->prompt_tokens >= 0)
+            rc = jm_samples_add(&t->isl, (double)q->prompt_tokens);
+        if (!rc && ok && q->output_tokens >= 0)
+            rc = jm_samples_add(&t->osl, (double)q->output_tokens);
     }
-    if (ok && inside(w->w, q->t[JM_T_FIRST_TOKEN])) {
+    if (ok && inside(w->w, prefilled_at(q))) {
         t->prefilled++;
         if (q->prompt_tokens < 0)
             t->unknown_input++;
@@ -152,29 +190,47 @@ static int one_request(struct jm_calc *c, struct jm_calc_window *w, const struct
         else
             t->cached += (double)q->cached_tokens;
     }
-    if (!inside(w->w, q->t[JM_T_SCHEDULED]))
-        return 0;
+    if (rc || !inside(w->w, q->t[JM_T_SCHEDULED]))
+        return rc;
     t->scheduled++;
     t->scheduled_qualified += good;
-    if (!ok)
-        return 0;
-    for (int l = 0; l < JM_LAT_COUNT; l++)
-        if (sample(&w->lat[l], jm_request_latency(q, (enum jm_lat)l)))
-            return jm_err_set(c->err, JM_ENOMEM, "out of memory for the latencies of %zu requests",
-                              w->lat[l].n);
+    for (int l = 0; !rc && ok && l < JM_LAT_COUNT; l++)
+        rc = jm_samples_add(&w->lat[l], jm_request_latency(q, (enum jm_lat)l));
+    return rc;
+}
+
+static int every_window(struct jm_calc *c, const struct jm_request *q)
+{
+    int64_t from = INT64_MAX, to = INT64_MIN;
+    struct jm_calc_window *w;
+    bool good = jm_request_qualifies(q, &c->o->slo);
+    for (int i = 0; i < JM_T_COUNT; i++)
+        if (q->t[i] >= 0) {
+            from = q->t[i] < from ? q->t[i] : from;
+            to = q->t[i] > to ? q->t[i] : to;
+        }
+    if (q->end == JM_END_UNFINISHED)
+        to = INT64_MAX; /* in flight until the run ended */
+    size_t at = jm_windows_upto(c, to);
+    while (to >= from && (w = jm_windows_next(c, &at, from)))
+        if (one_request(w, q, good))
+            return jm_err_set(c->err, JM_ENOMEM, "out of memory for the latencies of the requests");
+    c->reasoning_known |= q->reasoning_tokens >= 0;
     return 0;
 }
 
-static void count_token(struct jm_calc_window *w, int64_t at, double tokens, bool reasoning, bool good)
+static void count_token(struct jm_calc_window *w, int64_t at, double tokens, double reasoning, bool good)
 {
     struct jm_tally *t = &w->tally;
-    size_t s = (size_t)((at - w->w->t0) / INT64_C(1000000000));
     t->output += tokens;
-    *(reasoning ? &t->reasoning : &t->visible) += tokens;
+    t->reasoning += reasoning;
+    t->visible += tokens - reasoning;
     if (good)
         t->qualified += tokens;
-    if (t->per_second && s < t->n_seconds)
-        t->per_second[s] += tokens;
+    if (t->per_bucket) {
+        size_t b = (size_t)(((uint64_t)at - (uint64_t)w->w->t0) / (uint64_t)t->bucket_ns);
+        t->per_bucket[b < t->n_buckets ? b : t->n_buckets - 1] += tokens;
+    }
 }
 
 struct pass {
@@ -191,110 +247,154 @@ static const struct jm_request *find(struct pass *p, int64_t id)
     return p->at < p->n && p->q[p->at].id == id ? &p->q[p->at] : NULL;
 }
 
+/* How many tokens an event stands for, and how many of them are reasoning, when only totals are known. */
+struct shares {
+    bool exact;         /* every event says its own count */
+    bool told;          /* the stream tells reasoning apart */
+    double text, think; /* tokens of an event that is not, and one that is, reasoning */
+    double part;        /* of a text event's tokens: reasoning that the stream does not tell apart */
+    double hidden;      /* reasoning tokens that no event carried: they came before the first event */
+    double mean;        /* tokens an event, for the uncertainty */
+};
+
+static struct shares shares(const struct jm_request *q, const struct jm_token_event *ev, size_t n,
+                            int64_t *total)
+{
+    uint64_t counted = 0;
+    size_t known = 0, think = 0;
+    for (size_t i = 0; i < n; i++) {
+        known += (ev[i].flags & JM_TE_COUNT_KNOWN) != 0;
+        think += (ev[i].flags & JM_TE_REASONING) != 0;
+        counted += ev[i].tokens;
+    }
+    *total = q->output_tokens >= 0 ? q->output_tokens : known == n ? (int64_t)counted : -1;
+    struct shares s = {.exact = known == n && (int64_t)counted == *total, .told = think > 0};
+    if (*total < 0)
+        return s;
+    double t = (double)*total, r = q->reasoning_tokens < 0 ? NAN : fmin((double)q->reasoning_tokens, t);
+    size_t text = n - think;
+    s.mean = t / (double)n;
+    s.text = s.think = s.mean;
+    if (s.exact) {
+        s.part = think == 0 && r > 0 ? r / t : 0;
+    } else if (think == 0 && r > 0) {
+        s.hidden = r;
+        s.text = (t - r) / (double)n;
+    } else if (think > 0 && text > 0 && r >= 0) {
+        s.think = r / (double)think;
+        s.text = (t - r) / (double)text;
+    }
+    return s;
+}
+
+static int gaps(struct jm_calc_window *w, const struct jm_token_event *ev, size_t n)
+{
+    if (n < 2)
+        return 0;
+    if (!w->itl_chunk && !(w->itl_chunk = calloc(1, sizeof *w->itl_chunk)))
+        return JM_ENOMEM;
+    for (size_t i = 1; i < n; i++)
+        jm_loghist_add(w->itl_chunk, (int64_t)((uint64_t)ev[i].t - (uint64_t)ev[i - 1].t));
+    return 0;
+}
+
+static void output(struct jm_calc_window *w, const struct jm_token_event *ev, size_t n,
+                   const struct shares *s, bool good)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!inside(w->w, ev[i].t))
+            continue;
+        bool think = ev[i].flags & JM_TE_REASONING;
+        double tokens = s->exact ? ev[i].tokens : think ? s->think : s->text;
+        k++;
+        count_token(w, ev[i].t, tokens, think ? tokens : tokens * s->part, good);
+    }
+    if (s->hidden > 0 && inside(w->w, ev[0].t))
+        count_token(w, ev[0].t, s->hidden, s->hidden, good);
+    /* Where an edge cuts a request whose events do not say their counts: each has one token at least, and
+     * which have more is not known. Variance of the sum of k of n such counts with a known total. */
+    if (!s->exact && k > 0 && k < n) {
+        double u2 = s->mean * fabs(s->mean - 1) * (double)k * (double)(n - k) / (double)n;
+        w->tally.u_output += u2;
+        if (good)
+            w->tally.u_qualified += u2;
+    }
+}
+
 static int on_events(void *self, int64_t id, const struct jm_token_event *ev, size_t n)
 {
     struct pass *p = self;
+    struct jm_calc *c = p->c;
     const struct jm_request *q = find(p, id);
-    if (!q || q->end != JM_END_OK || !n)
+    struct jm_calc_window *w;
+    int64_t total;
+    if (!q || q->end != JM_END_OK || !n || p->had_events[p->at])
         return 0;
     p->had_events[p->at] = 1;
-    int64_t counted = 0;
-    bool exact = true;
-    for (size_t i = 0; i < n; i++) {
-        exact &= (ev[i].flags & JM_TE_COUNT_KNOWN) != 0;
-        counted += ev[i].tokens;
-    }
-    int64_t total = q->output_tokens >= 0 ? q->output_tokens : exact ? counted : -1;
-    exact &= counted == total;
-    double share = total > 0 ? (double)total / (double)n : 0;
-    bool good = jm_request_qualifies(q, &p->c->o->slo);
-    for (size_t k = 0; k < p->c->n_win; k++) {
-        struct jm_calc_window *w = &p->c->win[k];
-        if (ev[n - 1].t < w->w->t0 || ev[0].t >= w->w->t1)
+    struct shares s = shares(q, ev, n, &total);
+    bool good = jm_request_qualifies(q, &c->o->slo);
+    c->reasoning_known |= s.told;
+    size_t at = jm_windows_upto(c, ev[n - 1].t);
+    while ((w = jm_windows_next(c, &at, ev[0].t))) {
+        if (ev[0].t >= w->w->t1)
             continue;
-        if (total < 0) {
+        if (total < 0)
             w->tally.unknown_output++;
-            continue;
-        }
-        for (size_t i = 0; i < n; i++)
-            if (inside(w->w, ev[i].t))
-                count_token(w, ev[i].t, exact ? ev[i].tokens : share, (ev[i].flags & JM_TE_REASONING) != 0,
-                            good);
-        /* a share that is not the true count of its event matters only where an edge cuts the request */
-        int cuts = (ev[0].t < w->w->t0) + (ev[n - 1].t >= w->w->t1);
-        if (!exact && cuts) {
-            double u2 = cuts * share * share / 3 * (double)(n < 64 ? n : 64) / 4;
-            w->tally.u_output += u2;
-            if (good)
-                w->tally.u_qualified += u2;
-        }
+        else
+            output(w, ev, n, &s, good);
     }
-    for (size_t k = 0; k < p->c->n_win; k++) {
-        struct jm_calc_window *w = &p->c->win[k];
-        if (inside(w->w, q->t[JM_T_SCHEDULED]))
-            for (size_t i = 1; i < n; i++)
-                jm_loghist_add(&w->itl_chunk, S(ev[i].t - ev[i - 1].t));
-    }
+    int64_t sched = q->t[JM_T_SCHEDULED];
+    at = sched >= 0 ? jm_windows_upto(c, sched) : 0;
+    while ((w = jm_windows_next(c, &at, sched)))
+        if (inside(w->w, sched) && gaps(w, ev, n))
+            return jm_err_set(c->err, JM_ENOMEM, "out of memory for the gaps between chunks");
     return 0;
 }
 
 /* Requests without token events (answers that did not stream, imported summaries): all tokens at the
- * last-token stamp, or at the end. */
+ * last-token stamp, or at the end; where an edge lies between start and end, any number of them may belong to
+ * the other side. */
 static void without_events(struct jm_calc *c, const struct jm_request *q)
 {
-    int64_t at = q->t[JM_T_LAST_TOKEN] >= 0 ? q->t[JM_T_LAST_TOKEN] : end_of(q);
-    for (size_t k = 0; k < c->n_win; k++) {
-        struct jm_calc_window *w = &c->win[k];
-        if (q->end != JM_END_OK || !inside(w->w, at))
+    int64_t at = q->t[JM_T_LAST_TOKEN] >= 0 ? q->t[JM_T_LAST_TOKEN] : jm_request_end(q), from = start_of(q);
+    struct jm_calc_window *w;
+    if (q->end != JM_END_OK || at < 0)
+        return;
+    from = from >= 0 && from < at ? from : at;
+    bool good = jm_request_qualifies(q, &c->o->slo);
+    double n = (double)q->output_tokens,
+           think = q->reasoning_tokens > 0 ? fmin((double)q->reasoning_tokens, n) : 0;
+    size_t k = jm_windows_upto(c, at);
+    while ((w = jm_windows_next(c, &k, from))) {
+        if (from >= w->w->t1)
             continue;
         if (q->output_tokens < 0) {
             w->tally.unknown_output++;
-        } else {
-            count_token(w, at, (double)q->output_tokens, false, jm_request_qualifies(q, &c->o->slo));
-            int64_t start = q->t[JM_T_SENT];
-            if (start >= 0 && start < w->w->t0) /* generated partly before the window */
-                w->tally.u_output += (double)q->output_tokens * (double)q->output_tokens / 3;
+            continue;
+        }
+        if (inside(w->w, at))
+            count_token(w, at, n, think, good);
+        if (from < w->w->t0 || at >= w->w->t1) {
+            w->tally.u_output += n * n / 3;
+            w->tally.u_qualified += good ? n * n / 3 : 0;
         }
     }
 }
 
-static struct jm_dist dist_of(double *v, size_t n)
+static int prepare(struct jm_calc *c)
 {
-    struct jm_dist d = {
-        .n = (int64_t)n, .mean = NAN, .min = NAN, .p50 = NAN, .p90 = NAN, .p99 = NAN, .max = NAN};
-    if (n) {
-        jm_stats_sort(v, n);
-        d.mean = jm_stats_mean(v, n);
-        d.min = v[0];
-        d.p50 = jm_stats_quantile_sorted(v, n, .5);
-        d.p90 = jm_stats_quantile_sorted(v, n, .9);
-        d.p99 = jm_stats_quantile_sorted(v, n, .99);
-        d.max = v[n - 1];
+    for (size_t k = 0; k < c->n_win; k++) {
+        struct jm_tally *t = &c->win[k].tally;
+        double seconds = ceil(c->win[k].seconds), each = ceil(seconds / BUCKETS_MAX);
+        if (c->win[k].w->role != JM_R_MEASURE)
+            continue;
+        t->bucket_ns = (int64_t)each * JM_NS_PER_S;
+        t->n_buckets = (size_t)ceil(seconds / each);
+        t->per_bucket = jm_report_alloc(c->r, t->n_buckets * sizeof(double));
+        if (!t->per_bucket)
+            return jm_err_set(c->err, JM_ENOMEM, "out of memory for the token rate");
     }
-    return d;
-}
-
-/* ISL and OSL of the ok requests that ended in the window. */
-static int lengths(struct jm_calc *c, struct jm_calc_window *w, const struct jm_request *q, size_t n)
-{
-    double *a = malloc((n ? n : 1) * sizeof *a), *b = malloc((n ? n : 1) * sizeof *b);
-    size_t na = 0, nb = 0;
-    if (!a || !b) {
-        free(a);
-        free(b);
-        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the lengths of %zu requests", n);
-    }
-    for (size_t i = 0; i < n; i++)
-        if (q[i].end == JM_END_OK && inside(w->w, end_of(&q[i]))) {
-            if (q[i].prompt_tokens >= 0)
-                a[na++] = (double)q[i].prompt_tokens;
-            if (q[i].output_tokens >= 0)
-                b[nb++] = (double)q[i].output_tokens;
-        }
-    w->tally.isl = dist_of(a, na);
-    w->tally.osl = dist_of(b, nb);
-    free(a);
-    free(b);
     return 0;
 }
 
@@ -306,23 +406,15 @@ int jm_tally_requests(struct jm_calc *c)
     if (!n)
         return 0;
     struct pass p = {.c = c, .q = q, .n = n, .had_events = calloc(n, 1)};
-    int rc = p.had_events ? 0 : jm_err_set(c->err, JM_ENOMEM, "out of memory for %zu requests", n);
-    for (size_t k = 0; !rc && k < c->n_win; k++) {
-        struct jm_calc_window *w = &c->win[k];
-        double seconds = ceil(w->seconds);
-        w->tally.n_seconds = seconds > 0 && seconds < 1e7 ? (size_t)seconds : 0;
-        w->tally.per_second = jm_report_alloc(c->r, (w->tally.n_seconds + 1) * sizeof(double));
-        for (size_t i = 0; !rc && i < n; i++)
-            rc = one_request(c, w, &q[i]);
-        if (!rc)
-            rc = lengths(c, w, q, n);
-    }
+    int rc = p.had_events ? prepare(c) : jm_err_set(c->err, JM_ENOMEM, "out of memory for %zu requests", n);
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = every_window(c, &q[i]);
     if (!rc)
         rc = jm_run_events(c->run, on_events, &p, c->err);
     for (size_t i = 0; !rc && i < n; i++)
         if (!p.had_events[i])
             without_events(c, &q[i]);
-    for (size_t k = 0; k < c->n_win; k++) {
+    for (size_t k = 0; k < c->n_win + c->n_cover; k++) {
         struct jm_tally *t = &c->win[k].tally;
         t->u_output = sqrt(t->u_output);
         t->u_qualified = sqrt(t->u_qualified);
@@ -335,4 +427,7 @@ void jm_tally_release(struct jm_calc_window *w)
 {
     for (int l = 0; l < JM_LAT_COUNT; l++)
         free(w->lat[l].v);
+    free(w->tally.isl.v);
+    free(w->tally.osl.v);
+    free(w->itl_chunk);
 }

@@ -11,60 +11,135 @@
 
 #include "base/banned.h"
 
-static bool same(const struct jm_result *a, const struct jm_result *b)
+static int order(double a, double b)
 {
-    bool q = isnan(a->quantile) ? isnan(b->quantile) : a->quantile == b->quantile;
-    return q && strcmp(a->metric, b->metric) == 0 && a->q.boundary == b->q.boundary &&
-           (a->q.provenance == JM_P_ESTIMATED) == (b->q.provenance == JM_P_ESTIMATED);
+    return isnan(a) || isnan(b) ? isnan(b) - isnan(a) : (a > b) - (a < b);
+}
+
+/* Results are repetitions of each other when metric, boundary, set of devices and quantile are the same. */
+static int compare(const struct jm_result *a, const struct jm_result *b)
+{
+    int d = strcmp(a->metric, b->metric);
+    if (!d)
+        d = (int)a->q.boundary - (int)b->q.boundary;
+    if (!d)
+        d = strcmp(a->set ? a->set : "", b->set ? b->set : "");
+    if (!d)
+        d = order(a->quantile, b->quantile);
+    return d;
+}
+
+struct entry {
+    const struct jm_result *x;
+    size_t index;
+};
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int d = compare(x->x, y->x);
+    return d ? d : (x->index > y->index) - (x->index < y->index);
+}
+
+struct group {
+    size_t from, to; /* entries */
+    size_t first;    /* index of its first result: groups are shown in that order */
+};
+
+static int by_first(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static bool counts(const struct jm_result *x)
+{
+    return x->q.have && isfinite(x->q.value) && x->have_of == x->of; /* partial totals are no repetition */
+}
+
+static int one(struct jm_calc *c, const struct entry *e, const struct group *g, double *v)
+{
+    size_t n = g->to - g->from, k = 0;
+    struct jm_interval in;
+    double mean;
+    for (size_t i = g->from; i < g->to; i++) {
+        const struct jm_result *x = &c->r->results[e[i].index];
+        if (counts(x))
+            v[k++] = x->q.value;
+    }
+    if (k < 2 || jm_stats_t_interval(v, k, jm_calc_level(c), &mean, &in))
+        return 0;
+    struct jm_result *x = jm_report_result(c->r, c->r->results[g->first].metric);
+    if (!x)
+        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
+    const struct jm_result first = c->r->results[g->first];
+    x->q.unit = first.q.unit;
+    x->q.boundary = first.q.boundary;
+    x->q.have = true;
+    x->q.value = mean;
+    x->q.u = (struct jm_uncertainty){in.lo, in.hi, in.level, in.dof, "t over trials", "repeats", ""};
+    x->set = first.set;
+    x->quantile = first.quantile;
+    x->instrument = first.instrument;
+    x->domain = first.domain;
+    x->n_domain = first.n_domain;
+    x->n = (int64_t)k;
+    bool gain = false;
+    for (size_t i = g->from; i < g->to; i++) {
+        struct jm_result *t = &c->r->results[e[i].index];
+        t->summarised = true;
+        x->q.provenance = jm_provenance_worse(x->q.provenance, t->q.provenance);
+        x->of = t->of > x->of ? t->of : x->of;
+        gain |= t->q.u.includes && strstr(t->q.u.includes, "gain");
+    }
+    x->have_of = x->of;
+    if (x->q.provenance == JM_P_ESTIMATED)
+        x->q.u.excludes = "error of the estimate (unknown)";
+    else if (x->q.boundary != JM_B_NONE)
+        x->q.u.excludes = gain ? "gain of the instruments (it is alike in every trial)" : JM_EXCL_GAIN;
+    if (k < n && !(x->q.reasons = jm_report_text(c->r, "%zu of %zu trials", k, n)))
+        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
+    return 0;
 }
 
 int jm_results_trials(struct jm_calc *c)
 {
     struct jm_report *r = c->r;
-    size_t n = r->n_results, trials = 0;
-    for (size_t i = 0; i < c->n_win; i++)
-        trials += c->win[i].w->role == JM_R_MEASURE;
-    if (trials < 2)
+    size_t n = 0, groups = 0, widest = 1;
+    int rc = 0;
+    if (!c->repeats)
         return 0;
-    double *v = malloc(trials * sizeof *v);
-    if (!v)
-        return jm_err_set(c->err, JM_ENOMEM, "out of memory for %zu trials", trials);
-    for (size_t i = 0; i < n; i++) {
-        const struct jm_result first = r->results[i];
-        size_t k = 0;
-        bool earlier = false;
-        if (first.window < 0 || r->windows[first.window].role != JM_R_MEASURE)
-            continue;
-        for (size_t j = 0; j < i && !earlier; j++)
-            earlier = r->results[j].window >= 0 && r->windows[r->results[j].window].role == JM_R_MEASURE &&
-                      same(&r->results[j], &first);
-        for (size_t j = i; j < n && !earlier && k < trials; j++)
-            if (r->results[j].window >= 0 && r->windows[r->results[j].window].role == JM_R_MEASURE &&
-                r->results[j].q.have && same(&r->results[j], &first))
-                v[k++] = r->results[j].q.value;
-        if (earlier || k < 2)
-            continue;
-        struct jm_interval in;
-        double mean;
-        struct jm_result *x = jm_report_result(r, first.metric);
-        if (!x) {
-            free(v);
-            return jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
+    struct entry *e = malloc((r->n_results + 1) * sizeof *e);
+    struct jm_result *copy = malloc((r->n_results + 1) * sizeof *copy);
+    struct group *g = malloc((r->n_results + 1) * sizeof *g);
+    double *v = NULL;
+    if (!e || !g || !copy)
+        rc = jm_err_set(c->err, JM_ENOMEM, "out of memory for the trials");
+    if (!rc && r->n_results)
+        memcpy(copy, r->results, r->n_results * sizeof *copy);
+    for (size_t i = 0; !rc && i < r->n_results; i++)
+        if (copy[i].window >= 0 && r->windows[copy[i].window].role == JM_R_MEASURE)
+            e[n++] = (struct entry){&copy[i], i};
+    if (!rc && n)
+        qsort(e, n, sizeof *e, by_kind);
+    for (size_t i = 0; !rc && i < n; i++) {
+        if (i && compare(e[i].x, e[i - 1].x) == 0) {
+            g[groups - 1].to = i + 1;
+        } else {
+            g[groups++] = (struct group){i, i + 1, e[i].index};
         }
-        x->q = first.q;
-        x->set = first.set;
-        x->quantile = first.quantile;
-        x->of = first.of;
-        x->have_of = first.have_of;
-        x->instrument = first.instrument;
-        x->n = (int64_t)k;
-        x->q.have = jm_stats_t_interval(v, k, jm_calc_level(c), &mean, &in) == 0;
-        x->q.value = mean;
-        x->q.u = (struct jm_uncertainty){in.lo,           in.hi,     in.level,          in.dof,
-                                         "t over trials", "repeats", first.q.u.excludes};
-        x->q.u.excludes =
-            first.q.boundary == JM_B_NONE ? "" : "board gain (no calibration; published cards 0.87 to 1.15)";
+        size_t width = g[groups - 1].to - g[groups - 1].from;
+        widest = width > widest ? width : widest;
     }
+    if (!rc && !(v = malloc(widest * sizeof *v)))
+        rc = jm_err_set(c->err, JM_ENOMEM, "out of memory for the trials");
+    if (!rc && groups)
+        qsort(g, groups, sizeof *g, by_first);
+    for (size_t i = 0; !rc && i < groups; i++)
+        rc = one(c, e, &g[i], v);
+    free(e);
+    free(copy);
+    free(g);
     free(v);
-    return 0;
+    return rc;
 }

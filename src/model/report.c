@@ -126,7 +126,7 @@ struct jm_finding *jm_report_finding(struct jm_report *r, const char *id, enum j
         f->id = id;
         f->severity = sev;
         f->text = s;
-        f->window = -1;
+        f->window = f->domain = -1;
     }
     return f;
 }
@@ -147,7 +147,7 @@ struct jm_series *jm_report_series(struct jm_report *r, size_t n)
     double *v = jm_report_alloc(r, 2 * n * sizeof *v);
     struct jm_series *s = v ? grow((void **)&r->series, &r->n_series, &r->cap_series, sizeof *s) : NULL;
     if (s) {
-        s->channel = -1;
+        s->channel = s->window = -1;
         s->n = n;
         s->min = v;
         s->max = v + n;

@@ -53,15 +53,20 @@ struct jm_result {
     const char *numerator_name, *denominator_name;
     int of, have_of;        /* devices expected and counted; 0, 0 where it does not apply */
     const char *instrument; /* meter and channel it rests on */
+    const int *domain;      /* domains that it counts or misses, n_domain of them */
+    size_t n_domain;
+    bool summarised; /* a row over trials stands for it */
 };
 
 struct jm_finding {
     const char *id; /* stable: "counter.reset", "window.short", ... */
     enum jm_severity severity;
-    const char *text;     /* one sentence */
-    const char *evidence; /* channel, request ids, numbers */
-    int window;           /* -1: whole run */
-    unsigned profiles;    /* bit per profile for which the severity holds; 0: all */
+    const char *text;          /* one sentence */
+    const char *evidence;      /* channel, request ids, numbers */
+    int window;                /* -1: whole run */
+    int domain;                /* only results that count this domain are concerned; -1: any */
+    enum jm_boundary boundary; /* only results at this boundary are concerned; JM_B_NONE: any */
+    unsigned profiles;         /* bit per profile for which the severity holds; 0: all */
 };
 
 /* Energy of one channel in one window: the table behind the boundaries. */
@@ -83,6 +88,7 @@ struct jm_energy_row {
 /* A series for pictures: min/max per column over [t0, t1], gaps as NAN. */
 struct jm_series {
     int channel; /* -1: derived */
+    int window;  /* of a series that belongs to one, else -1 */
     const char *label, *unit;
     int64_t t0, t1;
     size_t n;
@@ -146,6 +152,7 @@ struct jm_report {
     int64_t real_offset;               /* real = mono + real_offset, ns, at the first window */
     struct jm_window *windows;
     size_t n_windows;
+    int trials; /* measured repetitions of the plan: distinct trial numbers of the measure windows */
     struct jm_mark *marks;
     size_t n_marks;
     /* concluded */

@@ -157,7 +157,7 @@ const char *jm_fmt_duration(char buf[JM_FMT], double s)
 const char *jm_fmt_time(const struct jm_report *r, int64_t mono, char buf[JM_FMT])
 {
     char t[JM_RFC3339_SIZE];
-    snprintf(buf, JM_FMT, "%s", jm_time_rfc3339(mono + r->real_offset, t));
+    snprintf(buf, JM_FMT, "%s", jm_time_rfc3339((int64_t)((uint64_t)mono + (uint64_t)r->real_offset), t));
     return buf;
 }
 
@@ -194,23 +194,11 @@ bool jm_fmt_estimate(const struct jm_result *x)
     return x->q.provenance == JM_P_ESTIMATED;
 }
 
-/* Is there a row over trials of the same thing? */
-static bool has_over_trials(const struct jm_report *r, const struct jm_result *x)
-{
-    for (size_t i = 0; i < r->n_results; i++) {
-        const struct jm_result *y = &r->results[i];
-        if (y->window < 0 && strcmp(y->metric, x->metric) == 0 && y->q.boundary == x->q.boundary &&
-            (isnan(y->quantile) ? isnan(x->quantile) : y->quantile == x->quantile))
-            return true;
-    }
-    return false;
-}
-
 bool jm_fmt_in_summary(const struct jm_report *r, const struct jm_result *x)
 {
     if (x->window < 0)
         return true;
-    return r->windows[x->window].role == JM_R_MEASURE && !has_over_trials(r, x);
+    return r->windows[x->window].role == JM_R_MEASURE && !x->summarised;
 }
 
 const struct jm_result *jm_fmt_find(const struct jm_report *r, const char *metric, enum jm_boundary b,
