@@ -42,7 +42,8 @@ static void keep(void *self, const struct jm_request *r, const struct jm_token_e
     k->r = *r;
     k->n = n;
     k->ev = malloc((n + 1) * sizeof *ev);
-    memcpy(k->ev, ev, n * sizeof *ev);
+    if (n)
+        memcpy(k->ev, ev, n * sizeof *ev);
     k->output = strndup(output.p ? output.p : "", output.n);
 }
 
