@@ -22,7 +22,7 @@ struct jm_ask {
     struct jm_span ids;   /* prompt as a JSON array of token ids */
     int64_t max_tokens;   /* -1: not sent */
     bool ignore_eos;      /* with max_tokens: exactly that many */
-    bool stream;
+    bool stream, probe;   /* probe: only the prompt's length matters */
     double temperature;   /* NAN: not sent */
     struct jm_span extra; /* "{...}" whose members come last and replace ours; empty: none */
 };

@@ -100,13 +100,44 @@ void jm_openai_piece(struct jm_said *out, const struct jm_jsonfound *f, unsigned
     out->piece[out->pieces++].flags = flags;
 }
 
-/* Whether the user's own members hold this one, which then is not written twice. */
-static bool theirs(const struct jm_ask *a, const char *key)
+/* Members of the user's that a probe must not have: it neither streams nor asks for a length. */
+static bool left_out(const struct jm_ask *a, const struct jm_jtoken *key)
 {
-    struct jm_jsonscan s;
-    struct jm_jsonfound f;
-    return a->extra.n && jm_jsonscan_init(&s, &key, 1, NULL) == 0 &&
-           jm_jsonscan_run(&s, a->extra, &f, NULL) == 0 && f.hits;
+    static const char *const names[] = {"stream",     "stream_options", "max_tokens", "max_completion_tokens",
+                                        "min_tokens", "ignore_eos",     "n"};
+    bool yes = false;
+    for (size_t i = 0; a->probe && i < sizeof names / sizeof *names; i++)
+        yes |= jm_jtoken_is(key, names[i]);
+    return yes;
+}
+
+/* The user's members, one call each; false at the end. */
+static bool next_member(const struct jm_ask *a, struct jm_jsontok *t, struct jm_jtoken *key,
+                        struct jm_jtoken *value)
+{
+    struct jm_jtoken first;
+    if (!t->in.p) {
+        jm_jsontok_init(t, a->extra, 0);
+        if (!a->extra.n || jm_jsontok_next(t, &first, NULL) != 0 || first.type != JM_J_OBJECT)
+            return false;
+    }
+    do {
+        if (jm_jsontok_next(t, key, NULL) != 0 || key->type != JM_J_KEY ||
+            jm_jsontok_next(t, value, NULL) != 0 || jm_jsontok_skip(t, value, NULL) != 0)
+            return false;
+    } while (left_out(a, key));
+    return true;
+}
+
+/* Whether the user's own members hold this one, which then is not written twice. */
+static bool theirs(const struct jm_ask *a, const char *name)
+{
+    struct jm_jsontok t = {0};
+    struct jm_jtoken key, value;
+    while (next_member(a, &t, &key, &value))
+        if (jm_jtoken_is(&key, name))
+            return true;
+    return false;
 }
 
 int jm_openai_write(const struct jm_ask *a, struct jm_jsonw *w, struct jm_str *body, struct jm_err *err)
@@ -129,11 +160,17 @@ int jm_openai_write(const struct jm_ask *a, struct jm_jsonw *w, struct jm_str *b
     }
     if (!isnan(a->temperature) && !theirs(a, "temperature"))
         jm_jsonw_knum(w, "temperature", a->temperature);
-    struct jm_span members = jm_span_trim(a->extra);
-    members = members.n >= 2 ? jm_span_trim(jm_span_sub(members, 1, members.n - 2)) : (struct jm_span){0};
-    if (members.n) {
-        jm_str_addc(body, ',');
-        jm_str_addspan(body, members);
+    struct jm_jsontok t = {0};
+    struct jm_jtoken key, value;
+    while (next_member(a, &t, &key, &value)) {
+        jm_str_adds(body, ",\"");
+        jm_str_addspan(body, key.raw);
+        jm_str_adds(body, "\":");
+        if (value.type == JM_J_STRING)
+            jm_str_addc(body, '"');
+        jm_str_addspan(body, value.raw);
+        if (value.type == JM_J_STRING)
+            jm_str_addc(body, '"');
     }
     jm_jsonw_end(w);
     return jm_str_ok(body, "a request body", err);

@@ -205,6 +205,7 @@ static int probe(const struct jm_prompts *p, struct jm_span text, int64_t *token
     struct jm_ask ask = {.model = p->model,
                          .text = text,
                          .max_tokens = 1,
+                         .probe = true,
                          .temperature = NAN,
                          .extra = jm_span_of(p->cfg->extra_json)};
     struct jm_str body;

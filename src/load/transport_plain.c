@@ -208,8 +208,8 @@ static void plaintext(struct jm_link *l, int64_t t)
         flush(l); /* key updates and the like */
 }
 
-/* One read. False when there is no more, or no link any more. */
-static bool read_once(struct jm_link *l)
+/* One read: its bytes, 0 when there is nothing now, or the link is gone. */
+static size_t read_once(struct jm_link *l)
 {
     union {
         char b[CMSG_SPACE(sizeof(struct timespec)) + 64];
@@ -222,7 +222,7 @@ static bool read_once(struct jm_link *l)
     if (n < 0) {
         if (errno != EAGAIN && errno != EINTR)
             lose_errno(l, errno);
-        return false;
+        return 0;
     }
     if (n == 0) {
         if (l->tls) /* without the closing alert somebody on the way may have cut it */
@@ -231,7 +231,7 @@ static bool read_once(struct jm_link *l)
                                        : "the connection was closed without the end of TLS");
         else
             lose(l, JM_LOST_END, NULL);
-        return false;
+        return 0;
     }
     int64_t now = now_of(l), t = jm_stamps_of(&l->env->stamps, &m, now, l->earliest);
     l->earliest = t;
@@ -244,7 +244,21 @@ static bool read_once(struct jm_link *l)
     } else {
         l->user->bytes(l->self, (struct jm_span){l->env->buf, (size_t)n}, t);
     }
-    return (size_t)n == l->env->buf_n;
+    return (size_t)n;
+}
+
+/* The connection failed (POLLERR): libuv watches it no longer, so all that is left must be read now, up to
+ * the cause. */
+static void read_last(struct jm_link *l)
+{
+    while (l->state != CLOSED && read_once(l))
+        ;
+    if (l->state != CLOSED) {
+        int e = 0;
+        socklen_t n = sizeof e;
+        getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &e, &n);
+        lose_errno(l, e ? e : ECONNRESET);
+    }
 }
 
 static void on_poll(uv_poll_t *h, int status, int events)
@@ -256,12 +270,14 @@ static void on_poll(uv_poll_t *h, int status, int events)
         connected(l);
         return;
     }
-    if (status < 0)
-        events = UV_READABLE; /* the read tells the cause */
+    if (status < 0) {
+        read_last(l);
+        return;
+    }
     if ((events & UV_WRITABLE) && !flush(l))
         return;
     if (events & UV_READABLE)
-        for (int i = 0; i < READS_AT_ONCE && l->state != CLOSED && read_once(l); i++)
+        for (int i = 0; i < READS_AT_ONCE && l->state != CLOSED && read_once(l) == l->env->buf_n; i++)
             ;
 }
 

@@ -356,14 +356,25 @@ static void request_bodies(void **state)
         "\"stream_options\":{"
         "\"include_usage\":true},\"max_tokens\":7,\"ignore_eos\":true,\"min_tokens\":7,\"temperature\":0}");
     jm_str_reset(&s);
-    a.extra = JM_SPAN(" {\"max_tokens\": 9, \"top_p\":0.5, "
+    a.extra = JM_SPAN(" {\"max_tokens\":9,\"top_p\":0.5,"
                       "\"stream_options\":{\"include_usage\":true,\"continuous_usage_stats\":true}} ");
     a.ignore_eos = false;
     assert_int_equal(jm_dialect_completions.write(&a, &s, NULL), 0);
     assert_string_equal(s.buf,
                         "{\"prompt\":\"a\\nb\",\"model\":\"m\\\"x\",\"stream\":true,\"temperature\":0,\"max_"
-                        "tokens\": 9, \"top_p\":0.5, "
+                        "tokens\":9,\"top_p\":0.5,"
                         "\"stream_options\":{\"include_usage\":true,\"continuous_usage_stats\":true}}");
+    jm_str_reset(&s);
+    a.stream = false;
+    a.probe = true;
+    a.max_tokens = 1;
+    a.extra = JM_SPAN("{\"max_tokens\":9,\"stream_options\":{},\"min_tokens\":3,\"chat_template_kwargs\":{"
+                      "\"a\":[1]},\"user\":\"x\\ny\"}");
+    assert_int_equal(jm_dialect_completions.write(&a, &s, NULL), 0);
+    assert_string_equal(
+        s.buf,
+        "{\"prompt\":\"a\\nb\",\"model\":\"m\\\"x\",\"stream\":false,\"max_tokens\":1,\"temperature\":0,"
+        "\"chat_template_kwargs\":{\"a\":[1]},\"user\":\"x\\ny\"}");
     jm_str_release(&s);
 }
 
