@@ -279,15 +279,16 @@ int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opt
     if (!rc && !lc.model && ep.model[0])
         lc.model = ep.model;
     snprintf(source, sizeof source, "bench %s", url);
+    /* prompts and limits first: what the endpoint refuses then leaves no run file behind */
+    struct jm_load_sink sink = {b, on_request};
+    if (!rc)
+        rc = jm_load_new(&lc, &sink, &b->load, err);
     if (!rc)
         rc = jm_session_open(s, cli, so, "bench", source, env, true, err);
     if (!rc)
         rc = jm_endpoint_note(s, &ep, err);
-    if (!rc) {
+    if (!rc)
         note_plan(b, p, url);
-        struct jm_load_sink sink = {b, on_request};
-        rc = jm_load_new(&lc, &sink, &b->load, err);
-    }
     if (!rc) {
         rc = under_recording(b, err);
         jm_load_facts(b->load, put_fact, b);
