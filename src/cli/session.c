@@ -45,6 +45,17 @@ static int make_socket_dir(struct jm_session *s, struct jm_err *err)
     return jm_err_sys(err, errno, "cannot make a folder for the socket of marks below /tmp");
 }
 
+/* $XDG_STATE_HOME/joulemark/selftest: whether fast polling disturbs a device is tested once a boot, not in
+ * each run. */
+static void name_selftest(struct jm_session *s)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    if (state && state[0] == '/' && strlen(state) < sizeof s->selftest - 32)
+        snprintf(s->selftest, sizeof s->selftest, "%s/joulemark/selftest", state);
+    else if (home && home[0] == '/' && strlen(home) < sizeof s->selftest - 48)
+        snprintf(s->selftest, sizeof s->selftest, "%s/.local/state/joulemark/selftest", home);
+}
+
 int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_session_opts *o,
                     const char *verb, const char *source, const struct jm_meter_env *env, bool mark,
                     struct jm_err *err)
@@ -67,6 +78,7 @@ int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_se
         rc = jm_file_mkparents(s->path.buf, err);
     if (rc)
         return rc;
+    name_selftest(s);
     struct jm_record_cfg cfg = {
         .path = s->path.buf,
         .create = {.label = o->label,
@@ -81,6 +93,7 @@ int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_se
         .edge_ns = o->edge_ns,
         .no_edge = o->no_edge,
         .mark_socket = s->mark_socket[0] ? s->mark_socket : NULL,
+        .selftest_cache = s->selftest[0] ? s->selftest : NULL,
         .log = &cli->log,
     };
     rc = jm_recorder_new(&cfg, &s->rec, err);

@@ -56,6 +56,7 @@ struct jm_session {
     struct jm_str path;
     char dir[128];         /* folder of the mark socket, "" where it is not ours */
     char mark_socket[160]; /* "" none */
+    char selftest[300];    /* where verdicts of self-tests are kept, "" nowhere */
     bool metered;          /* at least one channel */
     size_t meters_first;   /* meters that could be read at the start */
 };

@@ -2,7 +2,8 @@
 /* Window edges. Counters refresh at their own phases (about 100 ms on today's GPUs), so a plain read is up to
  * a refresh old. All meters are polled in a burst until every counter has moved twice; then the edge is set,
  * for all at once; then polling goes on until every one has moved twice more. Its energy at the common edge
- * can then be interpolated between refreshes that are known to a millisecond. */
+ * can then be interpolated between refreshes that are known to a millisecond. A window begins at once when
+ * its edge is set, while the readers still see the refreshes after it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,79 +35,100 @@ static bool polls_fast(const struct jm_reader *r)
     return r->n_watch && atomic_load(&r->fast_ok) && atomic_load(&r->alive);
 }
 
-/* Has every counter moved need times since from (moves then, in order of readers)? A meter that hangs or is
- * lost is not waited for. */
-static bool moved(const struct jm_recorder *r, const unsigned *from, unsigned need, int64_t now)
+struct before { /* how far each reader was when the edge was asked for */
+    unsigned polls, *moves;
+};
+
+/* Has every reader polled, and every counter moved need times since? A meter that hangs or is lost is not
+ * waited for. */
+static bool moved(const struct jm_recorder *r, const struct before *from, unsigned need, int64_t now)
 {
-    size_t at = 0;
     for (size_t i = 0; i < r->n_reader; i++) {
         const struct jm_reader *d = r->reader[i];
-        bool wait = jm_reader_healthy(d, now);
-        if (wait && !atomic_load(&d->polls))
-            return false; /* not even begun */
-        for (size_t k = 0; k < d->n_watch; k++, at++)
-            if (wait && polls_fast(d) && atomic_load(&d->watch[k].moves) - (from ? from[at] : 0) < need)
+        if (!jm_reader_healthy(d, now))
+            continue;
+        if (atomic_load(&d->polls) == from[i].polls)
+            return false;
+        for (size_t k = 0; k < d->n_watch; k++)
+            if (polls_fast(d) && atomic_load(&d->watch[k].moves) - from[i].moves[k] < need)
                 return false;
     }
     return true;
 }
 
-static void wait_moved(struct jm_recorder *r, const unsigned *from, unsigned need, int64_t limit)
+static void pass(struct jm_recorder *r, int64_t t)
 {
-    int64_t now = jm_clock_mono(&r->clock), end = now + limit, t = now, first = now + JM_NS_PER_S;
+    if (r->inline_mode)
+        jm_record_advance(r, t);
+    else
+        jm_clock_sleep_until(&r->clock, t, NULL);
+}
+
+static void wait_moved(struct jm_recorder *r, const struct before *from, unsigned need, int64_t limit)
+{
+    int64_t now = jm_clock_mono(&r->clock), end = now + limit, last = now + JM_NS_PER_S;
     for (;;) {
         now = jm_clock_mono(&r->clock);
         if (moved(r, from, need, now))
             return;
         /* the limit counts from when all have begun, which a busy machine may delay a little */
-        if (now >= end && (moved(r, from, 0, now) || now >= first))
+        if (now >= end && (moved(r, from, 0, now) || now >= last))
             return;
-        t = t + JM_POLL_NS > now ? t + JM_POLL_NS : now + JM_POLL_NS;
-        if (r->inline_mode)
-            jm_record_advance(r, t);
-        else
-            jm_clock_sleep_until(&r->clock, t, NULL);
+        pass(r, now + JM_POLL_NS);
     }
 }
 
-static void snapshot(const struct jm_recorder *r, unsigned *v)
+static struct before *snapshot(const struct jm_recorder *r)
 {
-    for (size_t i = 0; i < r->n_reader; i++)
-        for (size_t k = 0; k < r->reader[i]->n_watch; k++)
-            *v++ = atomic_load(&r->reader[i]->watch[k].moves);
+    size_t n = 0, m = r->n_reader;
+    for (size_t i = 0; i < m; i++)
+        n += r->reader[i]->n_watch;
+    struct before *b = calloc(1, m * sizeof *b + n * sizeof(unsigned) + 1);
+    unsigned *moves = b ? (unsigned *)(void *)(b + m) : NULL;
+    for (size_t i = 0; b && i < m; i++) {
+        struct jm_reader *d = r->reader[i];
+        b[i].polls = atomic_load(&d->polls);
+        b[i].moves = moves;
+        for (size_t k = 0; k < d->n_watch; k++)
+            *moves++ = atomic_load(&d->watch[k].moves);
+    }
+    return b;
 }
 
-static void set_burst(struct jm_recorder *r, bool on)
+/* Waits until the refreshes after the edge have been seen. */
+static void wait_end(struct jm_recorder *r, int64_t end)
 {
-    for (size_t i = 0; i < r->n_reader; i++)
-        jm_reader_set_burst(r->reader[i], on);
-    if (r->inline_mode) /* the read at each end of the burst */
+    for (;;) {
+        int64_t now = jm_clock_mono(&r->clock);
+        bool on = false;
+        for (size_t i = 0; i < r->n_reader; i++)
+            on = on || (jm_reader_healthy(r->reader[i], now) && jm_reader_in_burst(r->reader[i]));
+        if (!on || now > end + JM_NS_PER_S) /* each ends by itself; a second more is for a busy machine */
+            break;
+        pass(r, now + JM_POLL_NS);
+    }
+    if (r->inline_mode)
         jm_record_advance(r, jm_clock_mono(&r->clock));
 }
 
-/* Returns the time of the edge. Under edge_lock. */
-static int edge(struct jm_recorder *r, int64_t *t, struct jm_err *err)
+/* Sets *t to the time of the edge. Under edge_lock. wait: until the burst is over. */
+static int edge(struct jm_recorder *r, bool wait, int64_t *t, struct jm_err *err)
 {
-    size_t n = 1;
-    for (size_t i = 0; i < r->n_reader; i++)
-        n += r->reader[i]->n_watch;
-    unsigned *before = calloc(n, sizeof *before);
-    if (!before)
+    struct before *from = snapshot(r);
+    if (!from)
         return jm_err_set(err, JM_ENOMEM, "out of memory for a window edge");
     int64_t limit = side_limit(r);
     unsigned need = limit ? JM_EDGE_MOVES : 0;
-    if (!r->started) {
-        *t = jm_clock_mono(&r->clock);
-    } else {
-        set_burst(r, true);
-        wait_moved(r, NULL, need, limit);
-        *t = jm_clock_mono(&r->clock);
-        snapshot(r, before);
-        if (limit)
-            wait_moved(r, before, need, limit);
-        set_burst(r, false);
-    }
-    free(before);
+    for (size_t i = 0; r->started && i < r->n_reader; i++)
+        jm_reader_burst(r->reader[i]);
+    if (r->started)
+        wait_moved(r, from, need, limit);
+    *t = jm_clock_mono(&r->clock);
+    for (size_t i = 0; r->started && i < r->n_reader; i++)
+        jm_reader_edge(r->reader[i], need, *t + limit);
+    if (r->started && wait)
+        wait_end(r, *t + limit);
+    free(from);
     r->last_edge = *t;
     r->last_edge_end = jm_clock_mono(&r->clock);
     return 0;
@@ -122,7 +144,7 @@ int jm_recorder_window_begin(struct jm_recorder *r, enum jm_role role, const cha
     int64_t t = r->last_edge;
     /* windows that follow each other share their edge: no joule and no token falls between them */
     if (!t || jm_clock_mono(&r->clock) - r->last_edge_end > SHARE_NS)
-        rc = edge(r, &t, err);
+        rc = edge(r, false, &t, err);
     int id = r->n_window;
     struct jm_item *it = rc ? NULL : jm_item_new(JM_I_WINDOW_OPEN, NULL, 0, NULL, 0);
     if (it) {
@@ -151,7 +173,7 @@ int jm_recorder_window_end(struct jm_recorder *r, int id, int64_t *t1, struct jm
     int64_t t = 0;
     int rc = id >= 0 && id < r->n_window ? 0 : jm_err_set(err, JM_EINVAL, "there is no window %d to end", id);
     if (!rc)
-        rc = edge(r, &t, err);
+        rc = edge(r, true, &t, err);
     struct jm_item *it = rc ? NULL : jm_item_new(JM_I_WINDOW_CLOSE, NULL, 0, NULL, 0);
     if (it) {
         it->id = id;

@@ -140,6 +140,7 @@ void jm_record_host(struct jm_recorder *r)
     os_name(r, &buf);
     cpu_and_memory(r, proc, sys, &buf);
     put_file(r, "host.boot_id", proc, "/sys/kernel/random/boot_id", &buf);
+    snprintf(r->boot_id, sizeof r->boot_id, "%s", buf.buf);
     put_file(r, "clock.source", sys, "/devices/system/clocksource/clocksource0/current_clocksource", &buf);
     put_file(r, "host.governor", sys, "/devices/system/cpu/cpu0/cpufreq/scaling_governor", &buf);
     sampling(r);

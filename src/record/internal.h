@@ -36,7 +36,8 @@ struct jm_counter_watch { /* a counter that bursts look at */
     size_t chan;          /* index in the meter */
     int64_t value;
     bool seen;
-    atomic_uint moves;   /* refreshes seen since the burst began */
+    atomic_uint moves;   /* refreshes seen in bursts; only grows */
+    unsigned at_edge;    /* moves when the edge was set; under the reader's lock */
     atomic_llong period; /* ns, as documented or found by the self-test */
     bool found;          /* by the self-test; written before ready */
 };
@@ -60,6 +61,9 @@ struct jm_reader {
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
     bool stop, burst, abandoned;
+    bool after;        /* the edge is set: the burst ends by itself */
+    int64_t burst_end; /* then at the latest */
+    unsigned need;     /* refreshes wanted after the edge */
     struct jm_find *find;
 
     /* the reader's own */
@@ -70,10 +74,12 @@ struct jm_reader {
     atomic_bool fast_ok, ready, ended;
     atomic_llong busy_since; /* mono ns of the read that is going on, 0: none */
     atomic_llong last_read;  /* mono ns of the last one that came back */
-    atomic_uint polls;       /* burst reads since the burst began */
+    atomic_uint polls;       /* burst reads; only grows */
     atomic_ullong readings, late, dropped;
     atomic_bool alive;
     char selftest[160]; /* written before ready */
+    bool tested;        /* the verdict is known from before; set before the thread starts */
+    bool lasting;       /* the verdict is worth keeping for the next run; written before ready */
     int64_t slowest;    /* longest read, ns; reader only, read after it ended */
     bool hung;          /* the recorder's: said already */
 };
@@ -92,12 +98,18 @@ void jm_reader_answer(struct jm_reader *r);
 void jm_find_free(struct jm_find *f);
 /* One read of a set with the flag on each reading. Returns how many came. */
 size_t jm_reader_read(struct jm_reader *r, enum jm_read_set set, uint8_t flag);
-void jm_reader_set_burst(struct jm_reader *r, bool on);
+void jm_reader_burst(struct jm_reader *r);
+/* The edge is set: the burst goes on until every counter has moved need times more, or until end. */
+void jm_reader_edge(struct jm_reader *r, unsigned need, int64_t end);
+bool jm_reader_in_burst(struct jm_reader *r);
 void jm_reader_stop(struct jm_reader *r);
 /* Not in a read, or not for longer than its deadline. */
 bool jm_reader_healthy(const struct jm_reader *r, int64_t now);
 /* selftest.c: in the reader's thread. */
 void jm_selftest(struct jm_reader *r);
+/* selfcache.c: verdicts of earlier runs on this boot, driver and devices. */
+void jm_selfcache_load(struct jm_recorder *r);
+void jm_selfcache_save(struct jm_recorder *r);
 
 /* ---- what callers hand to the recorder thread */
 
@@ -180,6 +192,7 @@ struct jm_recorder {
     int64_t t_start;
     pthread_t thread;
     bool thread_up;
+    char boot_id[48];     /* "" not known */
     int wake_fd, mark_fd; /* -1: none */
     atomic_bool quit;
     struct jm_pairs pairs;

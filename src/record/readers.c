@@ -141,6 +141,19 @@ static void poll_burst(struct jm_reader *r, int64_t now)
     r->next_poll = r->next_poll + spacing > end ? r->next_poll + spacing : end + spacing / 2;
 }
 
+/* After the edge a reader ends the burst by itself: nobody has to wait for the last refreshes. */
+static void end_burst(struct jm_reader *r, int64_t now)
+{
+    pthread_mutex_lock(&r->lock);
+    bool done = r->after;
+    for (size_t i = 0;
+         done && i < r->n_watch && now < r->burst_end && atomic_load(&r->fast_ok) && r->m->alive; i++)
+        done = atomic_load(&r->watch[i].moves) - r->watch[i].at_edge >= r->need;
+    if (done)
+        r->burst = r->after = false;
+    pthread_mutex_unlock(&r->lock);
+}
+
 void jm_reader_answer(struct jm_reader *r)
 {
     pthread_mutex_lock(&r->lock);
@@ -177,10 +190,8 @@ int64_t jm_reader_step(struct jm_reader *r, int64_t now)
     bool burst = r->burst;
     pthread_mutex_unlock(&r->lock);
     if (burst && !r->in_burst) {
-        for (size_t i = 0; i < r->n_watch; i++) {
-            r->watch[i].seen = false;
-            atomic_store(&r->watch[i].moves, 0);
-        }
+        for (size_t i = 0; i < r->n_watch; i++)
+            r->watch[i].seen = false; /* what changed since the last burst is no refresh seen in this one */
         r->in_burst = true;
         r->next_poll = now;
         jm_reader_read(r, JM_READ_EDGE, JM_RF_EDGE); /* gauges stand right at the burst's ends */
@@ -189,8 +200,10 @@ int64_t jm_reader_step(struct jm_reader *r, int64_t now)
         r->in_burst = false;
     }
     now = jm_clock_mono(&r->clock);
-    if (r->in_burst && now >= r->next_poll)
+    if (r->in_burst && now >= r->next_poll) {
         poll_burst(r, now);
+        end_burst(r, jm_clock_mono(&r->clock));
+    }
     if (now >= r->next) {
         jm_reader_read(r, JM_READ_ALL, r->in_burst ? JM_RF_EDGE : 0);
         r->next += r->period;
@@ -245,14 +258,32 @@ int jm_reader_spawn(struct jm_reader *r, struct jm_err *err)
     return 0;
 }
 
-void jm_reader_set_burst(struct jm_reader *r, bool on)
+void jm_reader_burst(struct jm_reader *r)
 {
-    if (on)
-        atomic_store(&r->polls, 0);
     pthread_mutex_lock(&r->lock);
-    r->burst = on;
+    r->burst = true;
+    r->after = false;
     pthread_cond_signal(&r->wake);
     pthread_mutex_unlock(&r->lock);
+}
+
+void jm_reader_edge(struct jm_reader *r, unsigned need, int64_t end)
+{
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->n_watch; i++)
+        r->watch[i].at_edge = atomic_load(&r->watch[i].moves);
+    r->after = true;
+    r->need = need;
+    r->burst_end = end;
+    pthread_mutex_unlock(&r->lock);
+}
+
+bool jm_reader_in_burst(struct jm_reader *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool on = r->burst;
+    pthread_mutex_unlock(&r->lock);
+    return on;
 }
 
 void jm_reader_stop(struct jm_reader *r)

@@ -31,9 +31,11 @@ struct jm_record_cfg {
     int64_t pair_ns;    /* clock pairs this often; 0: 1 s */
     struct jm_clock
         clock; /* ops == NULL: the system's. A virtual clock runs everything in the caller's thread. */
-    bool inline_threads;     /* true: no threads; the caller drives with jm_recorder_run_until */
-    const char *mark_socket; /* path of the datagram socket for marks; NULL: none */
-    bool no_selftest;        /* bursts without the self-test before them; the run says so */
+    bool inline_threads;        /* true: no threads; the caller drives with jm_recorder_run_until */
+    const char *mark_socket;    /* path of the datagram socket for marks; NULL: none */
+    bool no_selftest;           /* bursts without the self-test before them; the run says so */
+    const char *selftest_cache; /* file with the verdicts of earlier self-tests: one a boot, driver and set of
+                                   devices is enough. NULL: always test */
     const struct jm_meter_ops *const *registry; /* NULL: jm_meter_registry */
     const struct jm_log *log;
 };
@@ -50,10 +52,12 @@ const char *jm_recorder_why(const struct jm_recorder *r);
 int jm_recorder_start(struct jm_recorder *r, struct jm_err *err);
 /* Without threads: sample until mono time t. */
 int jm_recorder_run_until(struct jm_recorder *r, int64_t t, struct jm_err *err);
-/* Begins a window: burst around now, returns its id (>= 0) and its t0. Blocks for the burst. One window at a
- * time per role is not required: windows may follow each other and share an edge. */
+/* Begins a window and returns its id (>= 0) and its t0. Blocks for the burst before the edge; the burst after
+ * it goes on while the caller works. Windows may overlap; one that begins right after another began or ended
+ * shares its edge. */
 int jm_recorder_window_begin(struct jm_recorder *r, enum jm_role role, const char *name, int trial,
                              int64_t *t0, struct jm_err *err);
+/* Blocks for the bursts on both sides of the edge. */
 int jm_recorder_window_end(struct jm_recorder *r, int id, int64_t *t1, struct jm_err *err);
 /* Safe from any thread. Copied. */
 int jm_recorder_mark(struct jm_recorder *r, const char *name);

@@ -272,6 +272,7 @@ int jm_recorder_start(struct jm_recorder *r, struct jm_err *err)
     int rc = jm_record_error(r, err);
     if (rc)
         return rc;
+    jm_selfcache_load(r);
     if (r->inline_mode) {
         for (size_t i = 0; i < r->n_reader; i++) {
             jm_selftest(r->reader[i]);
@@ -287,6 +288,7 @@ int jm_recorder_start(struct jm_recorder *r, struct jm_err *err)
         r->reader[i]->next = r->t_start;
     r->started = true;
     note_selftests(r);
+    jm_selfcache_save(r);
     if (r->inline_mode)
         jm_record_advance(r, r->t_start);
     return jm_record_error(r, err);

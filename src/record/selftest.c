@@ -175,7 +175,7 @@ static size_t round_of(struct jm_reader *r, struct trace *t, int64_t period, dou
 
 void jm_selftest(struct jm_reader *r)
 {
-    if (!r->n_watch || r->rec->cfg.no_edge)
+    if (!r->n_watch || r->tested || r->rec->cfg.no_edge)
         return;
     if (r->rec->cfg.no_selftest) {
         snprintf(r->selftest, sizeof r->selftest, "not run");
@@ -209,6 +209,7 @@ void jm_selftest(struct jm_reader *r)
     }
     free(t);
     atomic_store(&r->fast_ok, !bad);
+    r->lasting = !bad && moved == r->n_watch && !unsteady; /* what failed gets another chance next time */
     if (bad)
         snprintf(
             r->selftest, sizeof r->selftest,

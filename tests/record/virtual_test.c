@@ -179,6 +179,51 @@ static void fast_polling_that_distorts_is_given_up(void **state)
     jm_run_close(run);
 }
 
+static void one_test_a_boot_is_enough(void **state)
+{
+    (void)state;
+    char cache[64];
+    snprintf(cache, sizeof cache, "/tmp/jm-cache-%d/x/selftest", (int)getpid());
+    for (int i = 0; i < 4; i++) {
+        reset();
+        fake_slot[0].distort = i / 2 ? 0.2 : 0; /* another verdict for other devices: a counter less */
+        fake_slot[0].counters = 3 - i / 2;
+        struct jm_vclock vc = {.own = JM_NS_PER_S};
+        struct jm_record_cfg cfg = {.selftest_cache = cache};
+        struct jm_recorder *r = begin(&vc, &cfg);
+        int64_t before = vc.own, t0;
+        assert_int_equal(jm_recorder_start(r, &err), 0);
+        if (i == 1)
+            assert_int_equal(vc.own, before);
+        else
+            assert_true(vc.own - before > JM_NS_PER_S / 2);
+        int reads = fake_slot[0].fast_reads;
+        assert_int_equal(jm_recorder_window_begin(r, JM_R_MEASURE, "m", 0, &t0, &err), 0);
+        assert_true(i / 2 ? fake_slot[0].fast_reads == reads : fake_slot[0].fast_reads > reads);
+        struct jm_run *run = end(r);
+        const char *v = jm_run_env(run, "selftest.fake0");
+        assert_true((strncmp(v, "earlier on this boot: ", 22) == 0) ==
+                    (i == 1)); /* a failure is tested again */
+        assert_non_null(strstr(v, i / 2 ? "failed: " : "passed: "));
+        size_t n;
+        assert_true(jm_run_channels(run, &n)->period_measured);
+        jm_run_close(run);
+    }
+    /* what is damaged is tested again */
+    FILE *f = fopen(cache, "w");
+    assert_non_null(f);
+    fputs("\n\n  x 1 \n", f);
+    fclose(f);
+    reset();
+    struct jm_vclock vc = {.own = JM_NS_PER_S};
+    struct jm_record_cfg cfg = {.selftest_cache = cache};
+    struct jm_recorder *r = begin(&vc, &cfg);
+    assert_int_equal(jm_recorder_start(r, &err), 0);
+    assert_true(fake_slot[0].fast_reads > 100);
+    jm_run_close(end(r));
+    unlink(cache);
+}
+
 static double steps(int counter, int64_t t)
 {
     (void)counter;
@@ -421,6 +466,7 @@ int main(void)
         cmocka_unit_test(edges_bracket_every_counter),
         cmocka_unit_test(windows_that_follow_share_their_edge),
         cmocka_unit_test(fast_polling_that_distorts_is_given_up),
+        cmocka_unit_test(one_test_a_boot_is_enough),
         cmocka_unit_test(unsteady_load_is_no_distortion),
         cmocka_unit_test(a_counter_that_stands_still),
         cmocka_unit_test(a_meter_that_dies_keeps_its_row),
