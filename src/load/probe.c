@@ -45,7 +45,10 @@ static int read_models(const struct jm_load_cfg *cfg, struct jm_client *c, struc
             int64_t v;
             copy(jm_json_get(jm_json_at(list, 0), "id"), out->model, sizeof out->model);
             copy(jm_json_get(m, "owned_by"), owner, n);
-            if (jm_json_i64(jm_json_get(m, "max_model_len"), &v) && v > 0 && v <= INT32_MAX)
+            if ((jm_json_i64(jm_json_get(m, "max_model_len"),
+                             &v) || /* vLLM, SGLang; llama.cpp: of one slot */
+                 jm_json_i64(jm_json_path(m, "meta.n_ctx"), &v)) &&
+                v > 0 && v <= INT32_MAX)
                 out->max_model_len = (int)v;
         }
     }
