@@ -6,46 +6,19 @@
 #include "meter/registry.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/num.h"
 #include "meter/sysfs.h"
+#include "meter/text.h"
 #include "base/banned.h"
 
 struct estimate {
     int fd;
     double uj_per_tick; /* of one processor */
 };
-
-/* Busy ticks of the first line "cpu  u n s i w q sq st ...", and how many lines "cpuN" follow. */
-static int parse_stat(struct jm_span text, int64_t *busy, int *cpus)
-{
-    struct jm_span line, field;
-    int64_t v[7];
-    int n = 0;
-    if (!jm_span_line(&text, &line) || !jm_span_starts(line, JM_SPAN("cpu ")))
-        return -EBADMSG;
-    line = jm_span_sub(line, 4, line.n);
-    while (n < 7 && jm_span_field(&line, ' ', &field)) {
-        if (field.n == 0)
-            continue;
-        if (jm_num_i64(field, &v[n]) || v[n] < 0 || v[n] > INT64_MAX / 16)
-            return -EBADMSG;
-        n++;
-    }
-    if (n < 7)
-        return -EBADMSG;
-    *busy = v[0] + v[1] + v[2] + v[5] + v[6];
-    *cpus = 0;
-    while (jm_span_line(&text, &line) && jm_span_starts(line, JM_SPAN("cpu")))
-        ++*cpus;
-    return 0;
-}
 
 static int64_t tick_hz(void)
 {
@@ -60,7 +33,7 @@ static int look(int fd, char *buf, size_t cap, int64_t *busy, int *cpus)
     ssize_t n;
     while (len < cap && (n = pread(fd, buf + len, cap - len, (off_t)len)) > 0)
         len += (size_t)n;
-    return len ? parse_stat((struct jm_span){buf, len}, busy, cpus) : -ENODATA;
+    return len ? jm_text_stat((struct jm_span){buf, len}, busy, cpus) : -ENODATA;
 }
 
 static int estimate_probe(const struct jm_meter_env *env, struct jm_probe *out)

@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "meter/sysfs.h"
+#include "meter/text.h"
 #include "base/banned.h"
 
 #define MAX_PROCS 8192
@@ -42,18 +43,12 @@ static int put(struct pids *p, int64_t pid)
     return 0;
 }
 
-/* The parent in /proc/PID/stat: the fourth field; the second, the name, may hold anything, ')' too. */
 static int64_t parent_of(const char *root, const char *pid)
 {
     char path[JM_SYSFS_PATH], text[JM_SYSFS_TEXT];
-    int64_t ppid;
     if (!jm_sysfs_path(path, root, "/proc", "%s/stat", pid) || jm_sysfs_text(path, text, sizeof text) <= 0)
         return -1;
-    const char *close = strrchr(text, ')');
-    if (!close || close[1] != ' ' || close[2] == '\0')
-        return -1;
-    struct jm_span rest = jm_span_of(close + 4), field;
-    return jm_span_field(&rest, ' ', &field) && jm_num_i64(field, &ppid) == 0 ? ppid : -1;
+    return jm_text_parent(jm_span_of(text));
 }
 
 struct family {

@@ -7,15 +7,14 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/num.h"
 #include "meter/sysfs.h"
+#include "meter/text.h"
 #include "base/banned.h"
 
 #define MAX_CPUS     64
@@ -68,42 +67,15 @@ static bool find_pmu(const struct jm_meter_env *env, struct pmu *p)
     return p->present;
 }
 
-/* "event=0x02" */
-static bool parse_event(struct jm_span s, uint64_t *config)
-{
-    s = jm_span_trim(s);
-    if (!jm_span_starts(s, JM_SPAN("event=0x")) || s.n > 8 + 8)
-        return false;
-    *config = 0;
-    for (size_t i = 8; i < s.n; i++) {
-        char c = s.p[i];
-        int v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-        if (v < 0)
-            return false;
-        *config = *config << 4 | (unsigned)v;
-    }
-    return s.n > 8;
-}
-
-/* The scale is a power of two (2^-32 J); read without the locale, where a decimal comma makes it 2. */
-static bool parse_scale(struct jm_span s, int *scale2)
-{
-    double v;
-    if (jm_num_double(jm_span_trim(s), &v) || !(v > 0) || frexp(v, scale2) != 0.5)
-        return false;
-    *scale2 -= 1;
-    return true;
-}
-
 /* 0: there, -1: this processor has no such event, -2: it is described in a way that is not understood */
 static int describe(const struct pmu *p, const struct event *e, uint64_t *config, int *scale2)
 {
     char path[JM_SYSFS_PATH], text[JM_SYSFS_TEXT];
     if (!jm_sysfs_path(path, p->dir, "", "events/%s", e->file) || jm_sysfs_text(path, text, sizeof text) <= 0)
         return -1;
-    if (!parse_event(jm_span_of(text), config) ||
+    if (!jm_text_event(jm_span_of(text), config) ||
         !jm_sysfs_path(path, p->dir, "", "events/%s.scale", e->file) ||
-        jm_sysfs_text(path, text, sizeof text) <= 0 || !parse_scale(jm_span_of(text), scale2))
+        jm_sysfs_text(path, text, sizeof text) <= 0 || !jm_text_scale(jm_span_of(text), scale2))
         return -2;
     return 0;
 }
