@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON of show keeps to docs/schema/show.schema.json. The validator below knows the keywords that the schema uses and
+refuses others, so that none is silently not checked."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+import tap
+
+JOULEMARK = os.environ["JOULEMARK"]
+NOTHING = ["--sysfs-root", "/nonexistent", "--dev-root", "/nonexistent", "--nvml-lib", "/nonexistent/libnvidia-ml.so.1"]
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+KNOWN = {"$schema", "title", "description", "type", "required", "additionalProperties", "properties", "items", "const",
+         "enum", "pattern", "minimum", "maximum", "minLength", "$ref", "$defs"}
+
+with open(os.path.join(os.environ["JM_SOURCE"], "docs", "schema", "show.schema.json"), encoding="utf-8") as f:
+    SCHEMA = json.load(f)
+
+
+def is_type(value, name):
+    if name in ("number", "integer"):
+        return type(value) is int or (name == "number" and type(value) is float)
+    return type(value) is TYPES[name]
+
+
+def check(value, schema, path="$"):
+    assert set(schema) <= KNOWN, f"keyword of the schema that this test does not know: {set(schema) - KNOWN}"
+    bad = []
+    if "$ref" in schema:
+        bad += check(value, SCHEMA["$defs"][schema["$ref"].removeprefix("#/$defs/")], path)
+    names = schema.get("type", [])
+    names = [names] if isinstance(names, str) else names
+    if names and not any(is_type(value, n) for n in names):
+        return bad + [f"{path}: {value!r} is not {' or '.join(names)}"]
+    if "const" in schema and value != schema["const"]:
+        bad.append(f"{path}: {value!r} is not {schema['const']!r}")
+    if "enum" in schema and value not in schema["enum"]:
+        bad.append(f"{path}: {value!r} is none of {schema['enum']}")
+    if isinstance(value, str):
+        if "pattern" in schema and not re.search(schema["pattern"], value):
+            bad.append(f"{path}: {value!r} does not match {schema['pattern']}")
+        if len(value) < schema.get("minLength", 0):
+            bad.append(f"{path}: too short")
+    if is_type(value, "number") and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+        bad.append(f"{path}: {value} is out of bounds")
+    if isinstance(value, dict):
+        bad += [f"{path}: no {k}" for k in schema.get("required", []) if k not in value]
+        for key, item in value.items():
+            sub = schema.get("properties", {}).get(key, schema.get("additionalProperties", {}))
+            if sub is False:
+                bad.append(f"{path}: {key} is not in the schema")
+            else:
+                bad += check(item, sub, f"{path}.{key}")
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            bad += check(item, schema.get("items", {}), f"{path}[{i}]")
+    return bad
+
+
+class Schema(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.file = os.path.join(self.dir.name, "x.jmr")
+
+    def holds(self, *args):
+        r = subprocess.run([JOULEMARK, "show", self.file, "--json", *args], capture_output=True, text=True, timeout=60)
+        self.assertIn(r.returncode, (0, 3), r.stderr)
+        doc = json.loads(r.stdout, parse_constant=lambda c: self.fail(f"{c} is no JSON"))
+        self.assertEqual(check(doc, SCHEMA), [])
+        return doc
+
+    def test_validator_can_fail(self):
+        self.assertTrue(check({"schema": "joulemark.show/2"}, SCHEMA))
+        self.assertTrue(check(True, {"type": "integer"}))
+        self.assertTrue(check(None, SCHEMA["$defs"]["validity"]))
+        self.assertFalse(check(None, SCHEMA["$defs"]["count"]))
+
+    def test_without_meters(self):
+        subprocess.run([JOULEMARK, "run", "-q", "--no-summary", "-o", self.file, *NOTHING, "--", "true"], check=True)
+        self.assertNotIn("tokens", self.holds())
+
+    def test_simulated_gpus(self):
+        subprocess.run([JOULEMARK, "sim", "gpu", "--gpus", "2", "--", JOULEMARK, "run", "-q", "--no-summary", "-m", "nvml",
+                        "-o", self.file, "--label", "a label", "--", "sleep", "1"], check=True, capture_output=True)
+        for profile in ("screening", "claim", "publication", "mlperf"):
+            doc = self.holds("--profile", profile)
+            self.assertTrue(doc["energy"])
+            self.assertTrue(doc["run"]["simulated"])
+
+    def test_imported_session(self):
+        session = os.path.join(os.environ["JM_BUILD"], "corpus", "mlperf", "v4.1_NVIDIA_H200_llama2-70b-99_Server")
+        if not os.path.isdir(session):
+            self.skipTest("the public data are not unpacked (make corpus)")
+        subprocess.run([JOULEMARK, "import", session, "-o", self.file], check=True, stdout=subprocess.DEVNULL)
+        self.assertEqual(self.holds()["run"]["kind"], "imported")
+
+    def test_load(self):
+        with subprocess.Popen([JOULEMARK, "sim", "engine", "--fault", "status=500,every=4"], stdout=subprocess.PIPE,
+                              text=True) as engine:
+            try:
+                url = json.loads(engine.stdout.readline())["url"]
+                subprocess.run([JOULEMARK, "bench", url, "-q", "-t", "2s", "-w", "0s", "--idle", "0s", "--osl", "16", "-c",
+                                "4", "--slo-ttft", "1s", "-o", self.file, *NOTHING], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+            finally:
+                engine.terminate()
+        doc = self.holds()
+        self.assertGreater(doc["requests"]["failed"], 0)
+        self.assertIn("qualified", doc["requests"])
+
+
+tap.main()
