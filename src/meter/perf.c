@@ -184,6 +184,7 @@ struct building {
     struct source *src;
     int node, package, psys;
     const char *key;
+    int failed; /* -errno of the last event that could not be opened */
 };
 
 static int domain_of(struct building *b, const struct event *e, struct jm_domain_tree *tree,
@@ -209,8 +210,10 @@ static int add_event(const struct jm_meter_env *env, const struct pmu *p, int cp
     if (describe(p, e, &config, &scale2))
         return 0;
     int fd = open_event(env, p->type, config, cpu);
-    if (fd < 0)
+    if (fd < 0) {
+        b->failed = fd;
         return 0;
+    }
     b->src[b->m->n_chan] = (struct source){fd, lseek(fd, 0, SEEK_SET) == 0};
     struct jm_channel *c = jm_meter_add_channel(b->m, err);
     if (!c) {
@@ -245,12 +248,9 @@ static void perf_close(struct jm_meter *m)
 static int perf_open(const struct jm_meter_env *env, struct jm_domain_tree *tree, struct jm_meter **out,
                      struct jm_err *err)
 {
-    struct jm_probe probe;
     struct pmu p;
-    perf_probe(env, &probe);
-    if ((probe.state != JM_PROBE_OK && probe.state != JM_PROBE_OFF) || !find_pmu(env, &p))
-        return jm_err_set(err, probe.state == JM_PROBE_DENIED ? JM_EDENIED : JM_EABSENT, "perf: %s",
-                          probe.reason);
+    if (!find_pmu(env, &p))
+        return jm_err_set(err, JM_EABSENT, "perf: no PMU \"power\" below %s", p.dir);
     struct jm_meter *m = jm_meter_alloc(&jm_meter_perf, err);
     struct source *src = calloc((size_t)p.n_cpu * N_EVENTS, sizeof *src);
     if (!m || !src) {
@@ -274,7 +274,8 @@ static int perf_open(const struct jm_meter_env *env, struct jm_domain_tree *tree
                 rc = add_event(env, &p, p.cpu[i], &events[e], &b, tree, err);
     }
     if (rc == 0 && m->n_chan == 0)
-        rc = jm_err_set(err, JM_EABSENT, "perf: no event of the PMU \"power\" can be opened");
+        rc = jm_err_sys(err, b.failed ? -b.failed : ENOENT,
+                        "perf: no event of the PMU \"power\" can be opened");
     if (rc) {
         perf_close(m);
         return rc;

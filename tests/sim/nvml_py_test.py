@@ -11,26 +11,12 @@ import subprocess
 import sys
 import unittest
 
+import pypi
 import tap
 
 BUILD = os.environ["JM_BUILD"]
 SIM = os.path.join(BUILD, "sim", "joulemark-sim")
-VENV = os.path.join(BUILD, "venv-nvml")
-PYTHON = os.path.join(VENV, "bin", "python")
-PACKAGE = "nvidia-ml-py==13.580.82"
-
-
-def prepare():
-    """None, or why the bindings cannot be had."""
-    try:
-        if os.path.exists(PYTHON) and subprocess.run([PYTHON, "-c", "import pynvml"], capture_output=True).returncode == 0:
-            return None
-        subprocess.run([sys.executable, "-m", "venv", VENV], check=True, capture_output=True, timeout=120)
-        subprocess.run([PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1",
-                        "--timeout", "10", PACKAGE], check=True, capture_output=True, timeout=120)
-    except (OSError, subprocess.SubprocessError) as e:
-        return f"{PACKAGE} cannot be installed here ({type(e).__name__})"
-    return None
+PYTHON, WHY = pypi.prepare("nvml", "nvidia-ml-py==13.580.82", "pynvml")
 
 
 def read(options, code):
@@ -165,8 +151,7 @@ out["entry"] = [x.nvmlReturn for x in nvmlDeviceGetFieldValues(h[2], [186, 83])]
         self.assertEqual(out, {"lost": 15, "reset": True, "entry": [3, 0]})
 
 
-why = prepare()
-if why:
-    print(why)
+if WHY:
+    print(WHY)
     sys.exit(77)
 tap.main()

@@ -11,25 +11,11 @@ import subprocess
 import sys
 import unittest
 
+import pypi
 import tap
 from simengine import Engine
 
-VENV = os.path.join(os.environ["JM_BUILD"], "venv-openai")
-PYTHON = os.path.join(VENV, "bin", "python")
-PACKAGE = "openai==1.109.1"
-
-
-def prepare():
-    """None, or why the client cannot be had."""
-    try:
-        if os.path.exists(PYTHON) and subprocess.run([PYTHON, "-c", "import openai"], capture_output=True).returncode == 0:
-            return None
-        subprocess.run([sys.executable, "-m", "venv", VENV], check=True, capture_output=True, timeout=120)
-        subprocess.run([PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1",
-                        "--timeout", "10", PACKAGE], check=True, capture_output=True, timeout=200)
-    except (OSError, subprocess.SubprocessError) as e:
-        return f"{PACKAGE} cannot be installed here ({type(e).__name__})"
-    return None
+PYTHON, WHY = pypi.prepare("openai", "openai==1.109.1", "openai")
 
 
 def client(engine, code):
@@ -47,7 +33,7 @@ def client(engine, code):
 class Client(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        why = prepare()
+        why = WHY
         if why:
             raise unittest.SkipTest(why)
         cls.e = Engine("--speed", "20", "--api-key", "k")
