@@ -43,7 +43,7 @@ void jm_session_opts_init(struct jm_session_opts *o);
          1e6,                                                                                                \
          10e9,                                                                                               \
          .help = "Longest burst of readings on each side of a window's edge.",                               \
-         .deflt = "3 refresh periods, at most 500ms"},                                                       \
+         .deflt = "4 refresh periods, at most 500ms"},                                                       \
     {                                                                                                        \
         "no-edge", 0, JM_OPT_FLAG, offsetof(struct s, m.no_edge),                                            \
             .help =                                                                                          \

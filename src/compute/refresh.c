@@ -18,8 +18,8 @@ static double width(const struct jm_refresh *r)
 
 const char *jm_edge_rule_name(int rule)
 {
-    static const char *const names[] = {"linear", "cubic", "step", "extrapolated"};
-    return rule >= 0 && rule < 4 ? names[rule] : NULL;
+    static const char *const names[] = {"linear", "cubic", "step", "flat", "extrapolated"};
+    return rule >= 0 && rule < 5 ? names[rule] : NULL;
 }
 
 void jm_edge_push(struct jm_edge *e, const struct jm_refresh *r)
@@ -62,92 +62,134 @@ static bool neighbour(const struct jm_refresh *a, const struct jm_refresh *b, do
     return true;
 }
 
-/* The refresh interval that holds the edge, with what is known left and right of it. */
+/* The refresh interval that holds the edge, with what is known left and right of it, nearest first. */
 struct around {
-    double t0, len, watts;   /* the interval itself */
-    double len_l, len_r;     /* 0: not known */
-    double watts_l, watts_r; /* its neighbours */
-    double outer2;           /* sum of squared differences further out */
-    double n_outer, rough2;  /* rough2: the largest of them */
-    double inner2, n_inner;
+    double t0, len, watts;
+    double len_l, len_r; /* of its neighbours; 0: not known */
+    double left[JM_EDGE_SIDE], right[JM_EDGE_SIDE];
+    int n_left, n_right;
     double noise; /* variance of a difference that comes from brackets and quantum */
 };
 
+static void look_around(const struct jm_edge *e, double quantum, struct around *a)
+{
+    const struct jm_refresh *b = e->before, *f = e->after;
+    memset(a, 0, sizeof *a);
+    a->t0 = mid(b);
+    a->len = mid(f) - mid(b);
+    a->watts = (f->joules - b->joules) / a->len;
+    double h = 0.5 * (width(b) + width(f)) / a->len, len;
+    a->noise = a->watts * a->watts * h * h / 2 + quantum * quantum / (2 * a->len * a->len);
+    if (width(b) > JM_NARROW * a->len || width(f) > JM_NARROW * a->len)
+        return;
+    for (int i = 0; i + 1 < e->n_before; i++, a->n_left++) {
+        if (!neighbour(&b[i + 1], &b[i], a->len, &len, &a->left[i]))
+            break;
+        if (i == 0)
+            a->len_l = len;
+    }
+    for (int i = 0; i + 1 < e->n_after; i++, a->n_right++) {
+        if (!neighbour(&f[i], &f[i + 1], a->len, &len, &a->right[i]))
+            break;
+        if (i == 0)
+            a->len_r = len;
+    }
+}
+
+/* A squared difference without what brackets and quantum add to it. */
 static double beyond(double d, double noise)
 {
     double v = d * d - noise;
     return v > 0 ? v : 0;
 }
 
-static void further_out(struct around *a, double d)
+/* Differences that touch the interval, and those further out. */
+static void differences(const struct around *a, struct jm_local *l)
 {
-    double d2 = beyond(d, a->noise);
-    a->outer2 += d2;
-    a->n_outer++;
-    if (d2 > a->rough2)
-        a->rough2 = d2;
-}
-
-static void look_around(const struct jm_edge *e, double quantum, struct around *a)
-{
-    const struct jm_refresh *b = &e->before[0], *f = &e->after[0];
-    memset(a, 0, sizeof *a);
-    a->t0 = mid(b);
-    a->len = mid(f) - mid(b);
-    a->watts = (f->joules - b->joules) / a->len;
-    double h = 0.5 * (width(b) + width(f)) / a->len;
-    a->noise = a->watts * a->watts * h * h / 2 + quantum * quantum / (2 * a->len * a->len);
-    if (width(b) > JM_NARROW * a->len || width(f) > JM_NARROW * a->len)
-        return;
-    double len, watts, prev;
-    if (e->n_before > 1 && neighbour(&e->before[1], b, a->len, &a->len_l, &a->watts_l)) {
-        a->inner2 += beyond(a->watts - a->watts_l, a->noise);
-        a->n_inner++;
-        prev = a->watts_l;
-        for (int i = 1; i + 1 < e->n_before; i++) {
-            if (!neighbour(&e->before[i + 1], &e->before[i], a->len, &len, &watts))
-                break;
-            further_out(a, prev - watts);
-            prev = watts;
+    const double *side[2] = {a->left, a->right};
+    int n[2] = {a->n_left, a->n_right};
+    memset(l, 0, sizeof *l);
+    for (int s = 0; s < 2; s++) {
+        if (n[s] > 0) {
+            l->inner2 += beyond(side[s][0] - a->watts, a->noise);
+            l->n_inner++;
         }
-    }
-    if (e->n_after > 1 && neighbour(f, &e->after[1], a->len, &a->len_r, &a->watts_r)) {
-        a->inner2 += beyond(a->watts_r - a->watts, a->noise);
-        a->n_inner++;
-        prev = a->watts_r;
-        for (int i = 1; i + 1 < e->n_after; i++) {
-            if (!neighbour(&e->after[i], &e->after[i + 1], a->len, &len, &watts))
-                break;
-            further_out(a, watts - prev);
-            prev = watts;
+        for (int i = 1; i < n[s]; i++) {
+            l->outer2 += beyond(side[s][i] - side[s][i - 1], a->noise);
+            l->n_outer++;
         }
     }
 }
 
-/* A step must stand out this far from the differences outside it. */
+/* A step must stand out this far from what lies beside it, and be that far above what polling alone shows. */
 #define STEP_OVER_ROUGH 6
+#define STEP_OVER_NOISE 8
 #define STEP_DOUBT      0.2
 
-/* One step inside the interval: its power lies between those of its neighbours, and what lies further out is
- * flat compared with the step. */
-static bool is_step(const struct around *a)
+struct plateau {
+    double lo, hi, d2; /* d2: sum of squared differences inside */
+    int n;
+};
+
+static void plateau_of(const double *p, int n, double noise, struct plateau *out)
 {
-    if (!(a->len_l > 0) || !(a->len_r > 0))
-        return false;
-    double lo = fmin(a->watts_l, a->watts_r), hi = fmax(a->watts_l, a->watts_r), jump = hi - lo;
-    double slack = 2 * sqrt(a->noise);
-    if (!(jump > 4 * slack) || a->watts < lo - slack || a->watts > hi + slack)
-        return false;
-    return jump * jump >= STEP_OVER_ROUGH * STEP_OVER_ROUGH * a->rough2;
+    *out = (struct plateau){.lo = INFINITY, .hi = -INFINITY, .n = n};
+    for (int i = 0; i < n; i++) {
+        out->lo = fmin(out->lo, p[i]);
+        out->hi = fmax(out->hi, p[i]);
+        if (i > 0)
+            out->d2 += beyond(p[i] - p[i - 1], noise);
+    }
+}
+
+/* Is there one step near the edge, with flat power on both sides of it? In the interval itself its moment
+ * follows from the energy; in a neighbour, this interval is flat and a straight line is exact. */
+static bool find_step(const struct around *a, enum jm_edge_rule *rule, struct jm_local *l)
+{
+    double p[2 * JM_EDGE_SIDE + 1], slack = sqrt(a->noise);
+    int own = a->n_left, n = own + 1 + a->n_right;
+    for (int i = 0; i < a->n_left; i++)
+        p[own - 1 - i] = a->left[i];
+    p[own] = a->watts;
+    for (int i = 0; i < a->n_right; i++)
+        p[own + 1 + i] = a->right[i];
+    static const int where[] = {0, 1, -1};
+    for (int k = 0; k < 3; k++) {
+        int j = own + where[k];
+        struct plateau left, right;
+        if (j < 0 || j >= n)
+            continue;
+        plateau_of(p, j, a->noise, &left);
+        plateau_of(p + j + 1, n - 1 - j, a->noise, &right);
+        int least_l = where[k] > 0   ? 2
+                      : where[k] < 0 ? 0
+                                     : 1,
+            least_r = where[k] < 0   ? 2
+                      : where[k] > 0 ? 0
+                                     : 1;
+        if (left.n < least_l || right.n < least_r || left.n + right.n < 2)
+            continue;
+        double a0 = left.n ? (left.lo + left.hi) / 2 : p[j], b0 = right.n ? (right.lo + right.hi) / 2 : p[j];
+        double jump = fabs(b0 - a0), flat = fmax(jump / STEP_OVER_ROUGH, 2 * slack);
+        if (!(jump > STEP_OVER_NOISE * slack) || (left.n && left.hi - left.lo > flat) ||
+            (right.n && right.hi - right.lo > flat) || p[j] < fmin(a0, b0) - 2 * slack ||
+            p[j] > fmax(a0, b0) + 2 * slack)
+            continue;
+        *rule = where[k] ? JM_EDGE_FLAT : JM_EDGE_STEP;
+        *l = (struct jm_local){.inner2 = left.d2 + right.d2,
+                               .n_inner = (left.n ? left.n - 1 : 0) + (right.n ? right.n - 1 : 0)};
+        return true;
+    }
+    return false;
 }
 
 static double step_value(const struct around *a, double from, double x)
 {
-    double s = (a->watts_r - a->watts) / (a->watts_r - a->watts_l); /* part before the step */
+    double s = (a->right[0] - a->watts) / (a->right[0] - a->left[0]); /* part before the step */
     s = s < 0 ? 0 : s > 1 ? 1 : s;
     if (x <= s)
-        return from + a->watts_l * x * a->len;
-    return from + a->watts * a->len - a->watts_r * (1 - x) * a->len;
+        return from + a->left[0] * x * a->len;
+    return from + a->watts * a->len - a->right[0] * (1 - x) * a->len;
 }
 
 /* Cubic through the refreshes with three-point slopes, held monotone where the power cannot be negative. Its
@@ -157,7 +199,7 @@ static double cubic_value(const struct around *a, double from, double x, double 
     double h10 = x * (1 - x) * (1 - x), h11 = -x * x * (1 - x), h01 = x * x * (3 - 2 * x);
     double al = a->len_l > 0 ? a->len / (a->len + a->len_l) : 0;
     double ar = a->len_r > 0 ? a->len / (a->len + a->len_r) : 0;
-    double m0 = al * a->watts_l + (1 - al) * a->watts, m1 = ar * a->watts_r + (1 - ar) * a->watts;
+    double m0 = al * a->left[0] + (1 - al) * a->watts, m1 = ar * a->right[0] + (1 - ar) * a->watts;
     if (a->watts >= 0) {
         m0 = m0 > 3 * a->watts ? 3 * a->watts : m0 < 0 ? 0 : m0;
         m1 = m1 > 3 * a->watts ? 3 * a->watts : m1 < 0 ? 0 : m1;
@@ -223,19 +265,17 @@ bool jm_edge_estimate(const struct jm_edge *e, double period, double quantum, co
      * same place of it at both ends of the interval, and the two errors are one. */
     bool wide = period > 0 && out->bracket > JM_NARROW * period;
     out->u_timing = fabs(a.watts) / sqrt(12) * (wide ? (1 - x) * h0 + x * h1 : hypot((1 - x) * h0, x * h1));
-    if (is_step(&a)) {
-        out->rule = JM_EDGE_STEP;
-        out->joules = step_value(&a, from, x);
-        struct jm_local l = {a.outer2, a.n_outer, 0, 0};
+    struct jm_local l;
+    if (find_step(&a, &out->rule, &l)) {
+        out->joules = out->rule == JM_EDGE_STEP ? step_value(&a, from, x) : from + a.watts * x * a.len;
         double lt[3] = {0, x * a.len, a.len}, ld[2] = {x - 1, x};
         out->u_shape = sqrt(jm_shape_local_var(s, &l, lt, ld, 2, &dof));
         /* what looks like one step is not always one: more doubt where nothing further out speaks for it */
-        out->u_shape = hypot(out->u_shape, fabs(cubic - out->joules) * (a.n_outer < 2 ? 0.6 : STEP_DOUBT));
+        out->u_shape = hypot(out->u_shape, fabs(cubic - out->joules) * (l.n_inner < 2 ? 0.6 : STEP_DOUBT));
     } else {
-        bool linear = !(a.len_l > 0) && !(a.len_r > 0);
-        out->rule = linear ? JM_EDGE_LINEAR : JM_EDGE_CUBIC;
+        differences(&a, &l);
+        out->rule = a.n_left || a.n_right ? JM_EDGE_CUBIC : JM_EDGE_LINEAR;
         out->joules = cubic;
-        struct jm_local l = {a.inner2, a.n_inner, a.outer2, a.n_outer};
         out->u_shape = sqrt(jm_shape_local_var(s, &l, t, d, 4, &dof));
     }
     out->dof_shape = dof;

@@ -24,7 +24,7 @@ struct jm_edge {
 /* Refreshes must come in order of time. */
 void jm_edge_push(struct jm_edge *e, const struct jm_refresh *r);
 
-enum jm_edge_rule { JM_EDGE_LINEAR, JM_EDGE_CUBIC, JM_EDGE_STEP, JM_EDGE_EXTRAPOLATED };
+enum jm_edge_rule { JM_EDGE_LINEAR, JM_EDGE_CUBIC, JM_EDGE_STEP, JM_EDGE_FLAT, JM_EDGE_EXTRAPOLATED };
 const char *jm_edge_rule_name(int rule);
 
 struct jm_edge_value {

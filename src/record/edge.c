@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Window edges. Counters refresh at their own phases (about 100 ms on today's GPUs), so a plain read is up to
- * a refresh old. All meters are polled in a burst until every counter has moved twice; then the edge is set,
- * for all at once; then polling goes on until every one has moved twice more. Its energy at the common edge
- * can then be interpolated between refreshes that are known to a millisecond. A window begins at once when
- * its edge is set, while the readers still see the refreshes after it. */
+ * a refresh old. All meters are polled in a burst until every counter has moved three times; then the edge is
+ * set, for all at once; then polling goes on until every one has moved three times more. Its energy at the
+ * common edge can then be interpolated between refreshes that are known to a millisecond. A window begins at
+ * once when its edge is set, while the readers still see the refreshes after it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 #define SHARE_NS (5 * JM_NS_PER_MS) /* a window that begins this soon after an edge begins at it */
 
-/* How long one side may take: three refreshes of the slowest counter, at most JM_EDGE_MAX_NS. */
+/* How long one side may take: four refreshes of the slowest counter, at most JM_EDGE_MAX_NS. */
 static int64_t side_limit(const struct jm_recorder *r)
 {
     int64_t most = 0;
@@ -24,7 +24,8 @@ static int64_t side_limit(const struct jm_recorder *r)
     for (size_t i = 0; i < r->n_reader; i++)
         for (size_t k = 0; k < r->reader[i]->n_watch; k++) {
             int64_t period = atomic_load(&r->reader[i]->watch[k].period),
-                    want = period > 0 && period < JM_EDGE_MAX_NS ? 3 * period : JM_EDGE_MAX_NS;
+                    want =
+                        period > 0 && period < JM_EDGE_MAX_NS ? (JM_EDGE_MOVES + 1) * period : JM_EDGE_MAX_NS;
             most = want > most ? want : most;
         }
     return most < JM_EDGE_MAX_NS ? most : JM_EDGE_MAX_NS;

@@ -15,7 +15,7 @@
 
 #define JM_POLL_NS     JM_NS_PER_MS         /* spacing of reads in a burst */
 #define JM_EDGE_MAX_NS (500 * JM_NS_PER_MS) /* longest burst on one side, unless asked for */
-#define JM_EDGE_MOVES  2                    /* refreshes wanted on each side of an edge */
+#define JM_EDGE_MOVES  3                    /* refreshes wanted on each side of an edge */
 #define JM_QUEUE_BYTES (64u << 20)          /* of what callers may have waiting for the file */
 #define JM_DRAIN_NS    (200 * JM_NS_PER_MS)
 

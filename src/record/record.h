@@ -26,7 +26,7 @@ struct jm_record_cfg {
     struct jm_meter_env env;
     const char *meters; /* "nvml,rapl"; NULL: all that can be read */
     int64_t period_ns;  /* sampling period; 0: each meter's own */
-    int64_t edge_ns;    /* longest burst on one side of an edge; 0: 3 refresh periods, at most 500 ms */
+    int64_t edge_ns;    /* longest burst on one side of an edge; 0: 4 refresh periods, at most 500 ms */
     bool no_edge;       /* plain reads at edges */
     int64_t pair_ns;    /* clock pairs this often; 0: 1 s */
     struct jm_clock

@@ -11,14 +11,17 @@
 
 #include "coverage.h"
 
+/* three refreshes on each side of an edge, as the recorder polls (record/internal.h) */
+#define REACH 0.32
+
 static const struct instrument list[] = {
-    {.name = "counter, edge bursts", .counter = true, .every = 0.1, .burst = 0.001, .reach = 0.32},
+    {.name = "counter, edge bursts", .counter = true, .every = 0.1, .burst = 0.001, .reach = REACH},
     {.name = "counter, 10 Hz only", .counter = true, .every = 0.1, .every_nth = 4},
     {.name = "8 counters, bursts",
      .counter = true,
      .every = 0.1,
      .burst = 0.001,
-     .reach = 0.32,
+     .reach = REACH,
      .devices = 8,
      .every_nth = 4},
 };
