@@ -63,6 +63,8 @@ void jm_load_deliver(struct jm_load *l, struct jm_worker *w, struct jm_call *c, 
         l->sink.request(l->sink.self, r, c->ev, c->n, keep ? prompt : (struct jm_span){0},
                         keep ? jm_str_span(&c->text) : (struct jm_span){0});
     pthread_mutex_unlock(&l->sink_lock);
+    atomic_fetch_add(&l->events, r->events);
+    atomic_fetch_add(&l->shared, r->shared_stamp);
     atomic_fetch_add(&l->finished, 1);
     atomic_fetch_add(ok ? &l->ok : &l->failed, 1);
     if (is_refusal(r->end))

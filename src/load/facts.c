@@ -9,9 +9,9 @@
 
 #include "base/banned.h"
 
-/* A client is the bottleneck when requests leave late by more than this share of the median gap between
- * tokens, or when a load thread uses this share of its core (measured: reading stays in time up to about 80
- * %). */
+/* A client is the bottleneck when requests of an open loop leave late by more than this share of the median
+ * gap between tokens, when a load thread uses this share of its core (measured: reading stays in time up to
+ * about 80 %), or when one read in a hundred is so late that the next event of its stream could be in it. */
 #define LATE_SHARE 0.05
 #define BUSY_SHARE 0.80
 
@@ -117,15 +117,19 @@ static void client(const struct out *o, const struct jm_load *l)
     fact(o, "load.stamps.refused", "%lld", (long long)stepped);
     double late = jm_hist_quantile(lag, 0.99) / 1000, itl = jm_hist_quantile(gap, 0.5) / 1000;
     number(o, "load.lag.p99_ms", late);
-    number(o, "load.read_lag.p99_ms", jm_hist_quantile(behind, 0.99) / 1000);
+    double read = jm_hist_quantile(behind, 0.99) / 1000;
+    number(o, "load.read_lag.p99_ms", read);
     number(o, "load.itl.p50_ms", itl);
     number(o, "load.cpu", cpu);
+    fact(o, "load.events", "%lld", (long long)atomic_load(&l->events));
+    fact(o, "load.events.shared", "%lld", (long long)atomic_load(&l->shared));
     fact(o, "load.resent", "%lld", (long long)atomic_load(&l->resent));
     fact(o, "load.unsent", "%lld", (long long)atomic_load(&l->unsent));
     if (isnan(late)) {
         fact(o, "load.client", "unknown: nothing was sent");
     } else {
-        bool slow = !isnan(itl) && late > LATE_SHARE * itl && l->cfg.shape == JM_LOAD_POISSON;
+        bool slow = !isnan(itl) && ((late > LATE_SHARE * itl && l->cfg.shape == JM_LOAD_POISSON) ||
+                                    (kernel > 0 && read > itl));
         fact(o, "load.client", "%s", slow || busiest > BUSY_SHARE ? "client-limited" : "ok");
     }
 }

@@ -94,8 +94,8 @@ void jm_load_stop(struct jm_load *l);
  */
 int jm_load_drain(struct jm_load *l, int64_t timeout_ns);
 void jm_load_free(struct jm_load *l);
-/* Facts for the run's environment: transport, stamp source, seed, prompt set hash, synthetic or not. Calls
- * put for each. */
+/* Facts for the run's environment (docs/load.md lists them): transport, stamp source, seed, prompt set hash,
+ * synthetic or not, how well the client kept up. Calls put for each; best after jm_load_drain. */
 void jm_load_facts(const struct jm_load *l, void (*put)(void *self, const char *key, const char *value),
                    void *self);
 
