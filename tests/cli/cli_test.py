@@ -115,6 +115,29 @@ class Usage(unittest.TestCase):
         self.fails(2, "too many arguments at \"b\"", "mark", "a", "b")
         self.fails(2, "not a command", "help", "nothing")
 
+    def test_every_option_refuses_what_is_no_value_of_it(self):
+        hostile = {"N": ["", "x", "1.5", "0x10", "99999999999999999999", "-99999999999999999999", "1e3", " 1"],
+                   "X": ["", "x", "nan", "inf", "1e999", "0x1", "1,5"],
+                   "TIME": ["", "1", "s", "-1s", "1e3s", "1 parsec", "999999999999999999999d", "1h1h"],
+                   "RATE": ["", "10", "-1 Hz", "nan Hz", "1e999 Hz", "10 W", "10/fortnight"],
+                   "POWER": ["", "10", "-1 W", "1e999 W", "10 w", "10 J"]}
+        tried = 0
+        command = None
+        for line in run("help", "--markdown").stdout.splitlines():
+            head = re.match(r"## joulemark (\S+)", line)
+            if head:
+                command = head.group(1)
+            row = re.match(r"\| (?:`-\w`, )?`--([a-z0-9-]+)(?: ([^`]+))?` \|", line)
+            if not row:
+                continue
+            name, arg = row.groups()
+            for value in hostile.get(arg, ["definitely-not"] if arg and "|" in arg else []):
+                r = run(command, f"--{name}={value}", "operand")
+                self.assertEqual((r.returncode, r.stdout), (2, ""), (command, name, value, r.stderr))
+                self.assertIn(f"--{name}: ", r.stderr)
+                tried += 1
+        self.assertGreater(tried, 150)
+
     def test_bad_log_level(self):
         self.fails(2, "JM_LOG", "version", env={"JM_LOG": "loud"})
 
