@@ -23,7 +23,44 @@ struct export
     struct jm_err *err;
 };
 
-#define COLS(...) ((const char *const[]){__VA_ARGS__, NULL})
+/* Columns of the tables: keys in JSON, first lines in CSV. */
+static const char *const run_cols[] = {"key", "value", NULL};
+static const char *const meters_cols[] = {"meter", "name",      "instance",  "state", "reason",
+                                          "mend",  "period_ns", "simulated", NULL};
+static const char *const domains_cols[] = {"domain", "parent", "kind", "key", "label", NULL};
+static const char *const channels_cols[] = {"channel",
+                                            "meter",
+                                            "name",
+                                            "device",
+                                            "kind",
+                                            "unit",
+                                            "scale10",
+                                            "scale2",
+                                            "modulus",
+                                            "period_ns",
+                                            "period_measured",
+                                            "semantics",
+                                            "window_ns",
+                                            "gain_tolerance",
+                                            "offset_tolerance",
+                                            "sane_min",
+                                            "sane_max",
+                                            "provenance",
+                                            "domain",
+                                            "flags",
+                                            "scope",
+                                            "source",
+                                            NULL};
+static const char *const windows_cols[] = {"window", "trial", "role", "name", "t0_ns", "t1_ns", NULL};
+static const char *const marks_cols[] = {"t_ns", "name", NULL};
+static const char *const clock_pairs_cols[] = {"mono_before_ns", "mono_after_ns", "utc_ns", "boottime_ns",
+                                               NULL};
+static const char *const environment_cols[] = {"key", "value", NULL};
+static const char *const raw_cols[] = {"name", "origin", "sha256", "bytes", "kept", NULL};
+static const char *const token_events_cols[] = {"request", "t_ns", "tokens", "flags", NULL};
+static const char *const factors_cols[] = {"kind", "key", "value", "unit", "source", NULL};
+static const char *const scrapes_cols[] = {"url", "t0_ns", "t1_ns", "text", NULL};
+static const char *const readings_cols[] = {"t0_ns", "t1_ns", "native", "value", "status", "flags", NULL};
 
 /* Begins a table: in CSV a file of its own. */
 static int begin(struct export *x, const char *name, const char *const *cols)
@@ -73,7 +110,7 @@ static int put_run(struct export *x)
             jm_jsonw_kstr(&x->s.w, rows[k][0], rows[k][1][0] ? rows[k][1] : NULL);
         return 0;
     }
-    int rc = begin(x, "run", COLS("key", "value"));
+    int rc = begin(x, "run", run_cols);
     for (size_t k = 0; !rc && k < sizeof rows / sizeof *rows; k++) {
         jm_sheet_row(&x->s);
         jm_sheet_text(&x->s, rows[k][0]);
@@ -86,8 +123,7 @@ static int put_run(struct export *x)
 static int put_meters(struct export *x)
 {
     struct jm_sheet *s = &x->s;
-    int rc = begin(x, "meters",
-                   COLS("meter", "name", "instance", "state", "reason", "mend", "period_ns", "simulated"));
+    int rc = begin(x, "meters", meters_cols);
     for (size_t i = 0; !rc && i < x->r->n_meter; i++) {
         const struct jm_run_meter *m = &x->r->meter[i];
         jm_sheet_row(s);
@@ -107,7 +143,7 @@ static int put_meters(struct export *x)
 static int put_domains(struct export *x)
 {
     struct jm_sheet *s = &x->s;
-    int rc = begin(x, "domains", COLS("domain", "parent", "kind", "key", "label"));
+    int rc = begin(x, "domains", domains_cols);
     for (size_t i = 0; !rc && i < x->r->tree.n; i++) {
         const struct jm_domain *d = &x->r->tree.d[i];
         jm_sheet_row(s);
@@ -124,11 +160,7 @@ static int put_domains(struct export *x)
 static int put_channels(struct export *x)
 {
     struct jm_sheet *s = &x->s;
-    int rc = begin(x, "channels",
-                   COLS("channel", "meter", "name", "device", "kind", "unit", "scale10", "scale2", "modulus",
-                        "period_ns", "period_measured", "semantics", "window_ns", "gain_tolerance",
-                        "offset_tolerance", "sane_min", "sane_max", "provenance", "domain", "flags", "scope",
-                        "source"));
+    int rc = begin(x, "channels", channels_cols);
     for (size_t i = 0; !rc && i < x->r->n_chan; i++) {
         const struct jm_channel *c = &x->r->chan[i];
         jm_sheet_row(s);
@@ -165,7 +197,7 @@ static int put_channels(struct export *x)
 static int put_times(struct export *x)
 {
     struct jm_sheet *s = &x->s;
-    int rc = begin(x, "windows", COLS("window", "trial", "role", "name", "t0_ns", "t1_ns"));
+    int rc = begin(x, "windows", windows_cols);
     for (size_t i = 0; !rc && i < x->r->n_window; i++) {
         const struct jm_window *w = &x->r->window[i];
         jm_sheet_row(s);
@@ -179,7 +211,7 @@ static int put_times(struct export *x)
     }
     rc = finish(x, rc);
     if (!rc)
-        rc = begin(x, "marks", COLS("t_ns", "name"));
+        rc = begin(x, "marks", marks_cols);
     for (size_t i = 0; !rc && i < x->r->n_mark; i++) {
         jm_sheet_row(s);
         jm_sheet_i64(s, x->r->mark[i].t);
@@ -188,7 +220,7 @@ static int put_times(struct export *x)
     }
     rc = finish(x, rc);
     if (!rc)
-        rc = begin(x, "clock_pairs", COLS("mono_before_ns", "mono_after_ns", "utc_ns", "boottime_ns"));
+        rc = begin(x, "clock_pairs", clock_pairs_cols);
     for (size_t i = 0; !rc && i < x->r->n_pair; i++) {
         const struct jm_clock_pair *p = &x->r->pair[i];
         jm_sheet_row(s);
@@ -203,7 +235,7 @@ static int put_times(struct export *x)
 
 static int put_env(struct export *x)
 {
-    int rc = begin(x, "environment", COLS("key", "value"));
+    int rc = begin(x, "environment", environment_cols);
     for (size_t i = 0; !rc && i < x->r->n_env; i++) {
         jm_sheet_row(&x->s);
         jm_sheet_text(&x->s, x->r->env[i].key);
@@ -332,7 +364,7 @@ static int put_scrape(void *self, const char *url, int64_t t0, int64_t t1, struc
 
 static int put_raw(struct export *x)
 {
-    int rc = begin(x, "raw", COLS("name", "origin", "sha256", "bytes", "kept"));
+    int rc = begin(x, "raw", raw_cols);
     for (size_t i = 0; !rc && i < x->r->n_raw; i++) {
         const struct jm_run_raw *w = &x->r->raw[i];
         jm_sheet_row(&x->s);
@@ -354,7 +386,7 @@ static int put_readings(struct export *x, int channel)
     snprintf(name, sizeof name, "readings.%d", channel);
     int rc = jm_run_readings(x->r, channel, INT64_MIN, INT64_MAX, &a, x->err);
     if (!rc)
-        rc = begin(x, name, COLS("t0_ns", "t1_ns", "native", "value", "status", "flags"));
+        rc = begin(x, name, readings_cols);
     for (size_t i = 0; !rc && i < a.n; i++) {
         jm_sheet_row(&x->s);
         jm_sheet_i64(&x->s, a.v[i].t0);
@@ -393,15 +425,15 @@ static int put_all(struct export *x)
     if (!rc)
         rc = put_requests(x);
     if (!rc)
-        rc = begin(x, "token_events", COLS("request", "t_ns", "tokens", "flags"));
+        rc = begin(x, "token_events", token_events_cols);
     if (!rc)
         rc = finish(x, jm_run_events(x->r, put_event, x, x->err));
     if (!rc)
-        rc = begin(x, "factors", COLS("kind", "key", "value", "unit", "source"));
+        rc = begin(x, "factors", factors_cols);
     if (!rc)
         rc = finish(x, jm_run_factors(x->r, put_factor, x, x->err));
     if (!rc)
-        rc = begin(x, "scrapes", COLS("url", "t0_ns", "t1_ns", "text"));
+        rc = begin(x, "scrapes", scrapes_cols);
     if (!rc)
         rc = finish(x, jm_run_scrapes(x->r, put_scrape, x, x->err));
     if (!rc)
