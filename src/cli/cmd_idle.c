@@ -28,11 +28,32 @@ static void init(void *opts)
     o->settle = 5 * JM_NS_PER_S;
 }
 
+/* Without a word from the user the devices say which idle it is. What they say is kept in any case. */
+static const char *what_kind(struct jm_session *s, int id, const char *asked, int *rc)
+{
+    char key[64], why[160], seen[200];
+    enum jm_idle_kind kind = jm_recorder_idle_kind(s->rec, why, sizeof why);
+    const char *name = jm_idle_kind_name(kind), *class = asked                     ? asked
+                                                         : kind == JM_IDLE_UNKNOWN ? "deep"
+                                                                                   : name;
+    snprintf(key, sizeof key, "idle.%d.seen", id);
+    snprintf(seen, sizeof seen, "%s: %s", name, why);
+    *rc = jm_recorder_env(s->rec, key, seen);
+    snprintf(key, sizeof key, "idle.%d.class", id);
+    if (!*rc)
+        *rc = jm_recorder_env(s->rec, key, class);
+    if (kind == JM_IDLE_BUSY)
+        jm_cli_say(s->cli, "the devices are at work (%s): what is measured is no idle", why);
+    else if (s->metered && kind != JM_IDLE_UNKNOWN && strcmp(class, name) != 0)
+        jm_cli_say(s->cli, "asked for the %s idle, but the devices look like the %s one (%s)", class, name,
+                   why);
+    return class;
+}
+
 static int idle_window(struct jm_session *s, const struct opts *o, const char *class, struct jm_err *err)
 {
     int id;
     int64_t t0, t1;
-    char key[64];
     struct jm_clock clock = jm_clock_system();
     int rc = jm_recorder_start(s->rec, err);
     if (rc)
@@ -43,9 +64,12 @@ static int idle_window(struct jm_session *s, const struct opts *o, const char *c
     rc = jm_session_begin(s, JM_R_IDLE, "idle", 0, &id, &t0, err);
     if (rc)
         return rc;
-    snprintf(key, sizeof key, "idle.%d.class", id);
-    rc = jm_recorder_env(s->rec, key, class);
-    jm_session_wait(s, class[0] == 'd' ? "deep idle" : "loaded idle", t0, t0 + o->duration);
+    class = what_kind(s, id, class, &rc);
+    jm_session_wait(s,
+                    class[0] == 'd'   ? "deep idle"
+                    : class[0] == 'l' ? "loaded idle"
+                                      : "idle",
+                    t0, t0 + o->duration);
     int end = jm_recorder_window_end(s->rec, id, &t1, err);
     return rc ? jm_err_set(err, rc, "cannot note the class of the idle window") : end;
 }
@@ -61,7 +85,7 @@ static int idle(struct jm_cli *cli, void *opts, struct jm_err *err)
         return jm_err_set(err, JM_EUSAGE,
                           "an endpoint that is up makes the idle a loaded one; leave out --class=deep or "
                           "the URL");
-    const char *class = url || o->class == CLASS_LOADED ? "loaded" : "deep";
+    const char *class = url || o->class == CLASS_LOADED ? "loaded" : o->class == CLASS_DEEP ? "deep" : NULL;
     int rc = jm_signals_catch(err);
     if (!rc && url) {
         struct jm_load_cfg lc = {.url = url, .temperature = NAN, .log = &cli->log};
@@ -95,7 +119,7 @@ static const struct jm_opt table[] = {
      .help = "Time to let the machine come to rest before it.", .deflt = "5s"},
     {"class", 0, JM_OPT_ENUM, offsetof(struct opts, class), .choices = "auto|deep|loaded",
      .help = "deep: nothing is loaded on the devices; loaded: a model is in memory and waits.",
-     .deflt = "auto: loaded with a URL, else deep"},
+     .deflt = "auto: loaded with a URL, else as the devices look"},
     JM_OPTS_SESSION(opts, session),
     JM_OPT_JSON,
     JM_OPTS_METER,

@@ -94,7 +94,8 @@ int64_t jm_reader_step(struct jm_reader *r, int64_t now);
 int64_t jm_reader_due(struct jm_reader *r);
 /* Answers a question that waits; in the thread that reads the meter. */
 void jm_reader_answer(struct jm_reader *r);
-/* sut.c */
+/* sut.c: how many devices these processes use; negative when no meter can say. */
+int jm_record_count_used(struct jm_recorder *r, const int64_t *pids, size_t n);
 void jm_find_free(struct jm_find *f);
 /* One read of a set with the flag on each reading. Returns how many came. */
 size_t jm_reader_read(struct jm_reader *r, enum jm_read_set set, uint8_t flag);

@@ -222,7 +222,7 @@ static void note_selftests(struct jm_recorder *r)
         char key[64];
         if (!atomic_load(&d->ready))
             continue;
-        snprintf(key, sizeof key, "selftest.%s", d->m->ops->name);
+        snprintf(key, sizeof key, "selftest.%s.result", d->m->ops->name);
         if (d->selftest[0])
             jm_record_put_env(r, key, "%s", d->selftest);
         for (size_t k = 0; k < d->n_watch; k++) {

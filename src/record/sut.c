@@ -128,6 +128,23 @@ static int find_in(struct jm_recorder *r, struct jm_reader *d, const int64_t *pi
     return rc < 0 ? rc : found;
 }
 
+int jm_record_count_used(struct jm_recorder *r, const int64_t *pids, size_t n)
+{
+    int used = 0, rc = JM_EUNSUPPORTED;
+    bool any = false;
+    struct jm_str keys;
+    jm_str_init(&keys);
+    for (size_t i = 0; i < r->n_reader; i++) {
+        if (!r->reader[i]->m->ops->find_process)
+            continue;
+        rc = find_in(r, r->reader[i], pids, n, &keys, NULL);
+        any = any || rc >= 0;
+        used += rc > 0 ? rc : 0;
+    }
+    jm_str_release(&keys);
+    return any ? used : rc;
+}
+
 int jm_recorder_find_sut(struct jm_recorder *r, const int64_t *pids, size_t n, struct jm_err *err)
 {
     struct jm_str keys, list;

@@ -108,7 +108,7 @@ static void edges_bracket_every_counter(void **state)
     struct jm_run *run = end(r);
     size_t n;
     const struct jm_channel *c = jm_run_channels(run, &n);
-    assert_non_null(strstr(jm_run_env(run, "selftest.fake0"), "passed: 3 of 3 counters moved"));
+    assert_non_null(strstr(jm_run_env(run, "selftest.fake0.result"), "passed: 3 of 3 counters moved"));
     for (int i = 0; i < 3; i++) {
         struct jm_readings a = {0};
         int64_t b0, b1;
@@ -156,7 +156,7 @@ static void windows_that_follow_share_their_edge(void **state)
     const struct jm_window *w = jm_run_windows(run, &n);
     assert_int_equal(n, 3);
     assert_true(w[0].t1 == w[1].t0 && w[2].t1 == 0);
-    assert_string_equal(jm_run_env(run, "selftest.fake0"), "not run");
+    assert_string_equal(jm_run_env(run, "selftest.fake0.result"), "not run");
     jm_run_close(run);
 }
 
@@ -175,7 +175,7 @@ static void fast_polling_that_distorts_is_given_up(void **state)
     assert_int_equal(jm_recorder_window_begin(r, JM_R_MEASURE, "m", 0, &t0, &err), 0);
     assert_int_equal(fake_slot[0].fast_reads, reads); /* plain reads only */
     struct jm_run *run = end(r);
-    assert_non_null(strstr(jm_run_env(run, "selftest.fake0"), "failed: polled fast, 3 of 3 counters"));
+    assert_non_null(strstr(jm_run_env(run, "selftest.fake0.result"), "failed: polled fast, 3 of 3 counters"));
     jm_run_close(run);
 }
 
@@ -201,7 +201,7 @@ static void one_test_a_boot_is_enough(void **state)
         assert_int_equal(jm_recorder_window_begin(r, JM_R_MEASURE, "m", 0, &t0, &err), 0);
         assert_true(i / 2 ? fake_slot[0].fast_reads == reads : fake_slot[0].fast_reads > reads);
         struct jm_run *run = end(r);
-        const char *v = jm_run_env(run, "selftest.fake0");
+        const char *v = jm_run_env(run, "selftest.fake0.result");
         assert_true((strncmp(v, "earlier on this boot: ", 22) == 0) ==
                     (i == 1)); /* a failure is tested again */
         assert_non_null(strstr(v, i / 2 ? "failed: " : "passed: "));
@@ -242,7 +242,7 @@ static void unsteady_load_is_no_distortion(void **state)
         struct jm_recorder *r = begin(&vc, &cfg);
         assert_int_equal(jm_recorder_start(r, &err), 0);
         struct jm_run *run = end(r);
-        failed += strncmp(jm_run_env(run, "selftest.fake0"), "failed", 6) == 0;
+        failed += strncmp(jm_run_env(run, "selftest.fake0.result"), "failed", 6) == 0;
         jm_run_close(run);
     }
     assert_true(failed <= 1); /* two rounds in the same direction by chance: about 1 in 100 */
@@ -261,7 +261,7 @@ static void a_counter_that_stands_still(void **state)
     assert_int_equal(jm_recorder_window_begin(r, JM_R_MEASURE, "m", 0, &t0, &err), 0);
     assert_true(vc.own - before <= 1100 * JM_NS_PER_MS); /* twice the longest side, no more */
     struct jm_run *run = end(r);
-    assert_string_equal(jm_run_env(run, "selftest.fake0"), "no counter moved");
+    assert_string_equal(jm_run_env(run, "selftest.fake0.result"), "no counter moved");
     jm_run_close(run);
 }
 
@@ -392,6 +392,26 @@ static void the_serving_gpus(void **state)
     jm_run_close(end(r));
 }
 
+static void kinds_of_idle(void **state)
+{
+    (void)state;
+    reset();
+    struct jm_vclock vc = {.own = JM_NS_PER_S};
+    struct jm_record_cfg cfg = {.no_selftest = true};
+    struct jm_recorder *r = begin(&vc, &cfg);
+    char why[160];
+    assert_int_equal(jm_recorder_start(r, &err), 0);
+    assert_int_equal(jm_recorder_idle_kind(r, why, sizeof why), JM_IDLE_DEEP);
+    assert_string_equal(why, "no process was seen on a device");
+    fake_slot[0].uses_pid = getpid(); /* one of /proc */
+    assert_int_equal(jm_recorder_idle_kind(r, why, sizeof why), JM_IDLE_LOADED);
+    assert_string_equal(why, "processes hold 1 device");
+    fake_slot[0].find_rc = JM_EDENIED;
+    assert_int_equal(jm_recorder_idle_kind(r, why, sizeof why), JM_IDLE_UNKNOWN);
+    assert_string_equal(jm_idle_kind_name(JM_IDLE_BUSY), "busy");
+    jm_run_close(end(r));
+}
+
 static void steps_and_suspends_are_seen(void **state)
 {
     (void)state;
@@ -473,6 +493,7 @@ int main(void)
         cmocka_unit_test(no_meter_still_records),
         cmocka_unit_test(meters_by_name),
         cmocka_unit_test(the_serving_gpus),
+        cmocka_unit_test(kinds_of_idle),
         cmocka_unit_test(steps_and_suspends_are_seen),
         cmocka_unit_test(late_reads_are_counted),
         cmocka_unit_test(the_machine_is_described),
