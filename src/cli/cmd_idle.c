@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cmds.h"
 #include "cli/endpoint.h"
