@@ -217,7 +217,9 @@ int main(int argc, char **argv)
     int status = jm_cli_exit_of(rc);
     errno = 0;
     bool bad = ferror(stdout) != 0;
-    if ((fflush(stdout) || bad) | (fclose(stdout) && errno != EBADF)) {
+    bad = fflush(stdout) != 0 || bad;
+    bad = (fclose(stdout) != 0 && errno != EBADF) || bad; /* closed by the caller: nothing was written */
+    if (bad) {
         int why = cli.out_errno ? cli.out_errno : errno;
         jm_cli_say(&cli, "cannot write to standard output%s%s", why ? ": " : "", why ? strerror(why) : "");
         status = status == JM_EXIT_OK ? JM_EXIT_SYSTEM : status;

@@ -28,9 +28,9 @@ enum jm_channel_flag {
     JM_CHF_DOUBLE = 1 << 1, /* values are doubles by their bits: they did not fit an integer */
     JM_CHF_MIRROR =
         1 << 2, /* shows the same joules as another channel: never added (mmio RAPL, odd dies, MIG) */
-    JM_CHF_PARTOF = 1 << 3,    /* sums rows of others by definition (psys) */
+    JM_CHF_PARTOF = 1 << 3,     /* sums rows of others by definition (psys) */
     JM_CHF_ON_REQUEST = 1 << 4, /* an estimate: exists only because it was asked for */
-    JM_CHF_STAMPED = 1 << 5     /* stamps are the instrument's own: each reading is a refresh (PTDaemon logs) */
+    JM_CHF_STAMPED = 1 << 5 /* stamps are the instrument's own: each reading is a refresh (PTDaemon logs) */
 };
 
 struct jm_channel {

@@ -111,11 +111,11 @@ const char *jm_fmt_count(char buf[JM_FMT], int64_t n)
 const char *jm_fmt_part(char buf[JM_FMT], const char *name, double v)
 {
     char num[JM_FMT];
-    const char *unit = strncmp(name, "energy", 6) == 0                  ? "J"
-                       : strcmp(name, "power.mean.mlperf") == 0         ? "W"
-                       : strcmp(name, "seconds") == 0                   ? "s"
+    const char *unit = strncmp(name, "energy", 6) == 0                    ? "J"
+                       : strcmp(name, "power.mean.mlperf") == 0           ? "W"
+                       : strcmp(name, "seconds") == 0                     ? "s"
                        : strcmp(name, "power.mean.mlperf x seconds") == 0 ? "J"
-                                                                        : "";
+                                                                          : "";
     if (*unit)
         jm_fmt_value(num, v, unit);
     else if (v >= 1000 && v < 9e15)

@@ -379,7 +379,8 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
         jm_svg_timeline(r, s);
         jm_str_adds(s, "</figure>");
         if (script)
-            jm_str_adds(s, "<details class='live' id='power-zoom'><summary>Zoom into the power</summary><div id='power-live'></div></details>");
+            jm_str_adds(s, "<details class='live' id='power-zoom'><summary>Zoom into the power</summary><div "
+                           "id='power-live'></div></details>");
         jm_str_adds(s, "</section>");
     }
     results(s, r);

@@ -64,7 +64,7 @@ class Node(unittest.TestCase):
             self.assertEqual(x["provenance"], "simulated")
             self.assertEqual((x["have"], x["of"]), (4, 4), "the GPUs of the engine's process alone")
             if "numerator" in x and x["numerator"]:
-                self.assertAlmostEqual(x["value"], x["numerator"] / x["denominator"], delta=1e-9 * x["value"])
+                self.assertAlmostEqual(x["value"], x["numerator"]["value"] / x["denominator"]["value"], delta=1e-9 * x["value"])
         self.assertEqual({t for (t,) in self.rows("select distinct trial from request")}, {0, 1})
         env = dict(self.rows("select key, value from env"))
         self.assertEqual((env["endpoint.local"], env["endpoint.simulated"], env["contract.ttft_s"]), ("1", "1", "2"))

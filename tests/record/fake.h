@@ -14,8 +14,8 @@ struct fake {
     int counters;                            /* each a device of its own, mJ */
     int64_t refresh_ns;                      /* of the counters */
     double (*watts)(int counter, int64_t t); /* piecewise constant below 1 ms; NULL: 300 + 100 x counter */
-    double distort;   /* J that every read costs every device, as its next refresh shows */
-    int64_t read_ns;  /* time that a read takes (virtual: the clock is moved) */
+    double distort;           /* J that every read costs every device, as its next refresh shows */
+    int64_t read_ns;          /* time that a read takes (virtual: the clock is moved) */
     _Atomic int64_t dies_at;  /* mono; 0: never */
     _Atomic int64_t hangs_at; /* mono; 0: never. A read then comes back only after release */
     bool no_gauge;
