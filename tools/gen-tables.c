@@ -46,12 +46,31 @@ static void metrics(void)
 
 static void checks(void)
 {
-    head("Checks", "the table in src/audit", "| id | what must hold | why it matters |",
+    static const char *const concerns[] = {
+        [JM_CONCERNS_ALL] = "every result",
+        [JM_CONCERNS_ENERGY] = "results at a boundary",
+        [JM_CONCERNS_RATIO] = "energy per token or request",
+        [JM_CONCERNS_TOKENS] = "results that rest on token counts",
+        [JM_CONCERNS_LOAD] = "all but plain energy and power",
+    };
+    head("Checks", "the tables in src/audit", "| id | what must hold | why it matters |",
          "| --- | --- | --- |");
     for (const struct jm_check *c = jm_check_table; c->id; c++) {
         printf("| `%s` |", c->id);
         cell(c->title);
         cell(c->why);
+        putchar('\n');
+    }
+    puts("\n## Findings\n\nWhat a check can say. An error makes the results that it concerns invalid, a "
+         "warning "
+         "leaves them valid with findings,\nan info is for the reader. A finding of one window, boundary or "
+         "device concerns only the results of that window, boundary\nor device.\n\n"
+         "| finding | of check | severity | what was found | concerns |\n| --- | --- | --- | --- | --- |");
+    for (const struct jm_finding_kind *k = jm_finding_table; k->id; k++) {
+        printf("| `%s` | `%s` |", k->id, k->check);
+        cell(k->severity);
+        cell(k->means);
+        cell(concerns[k->concerns]);
         putchar('\n');
     }
 }

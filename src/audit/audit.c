@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit/checks.h"
@@ -26,10 +27,14 @@ const struct jm_check jm_check_table[] = {
     {"clock.step", "no clock step or suspend inside a window",
      "wall-clock steps and suspends tear energy and tokens apart (sgl-project/sglang issue 6177)",
      jm_check_clock},
+    {"record.changed", "driver, limits and devices stayed as they were",
+     "a driver reload or another limit makes two runs of one", jm_check_changed},
     {"counter.status", "every instrument gave a value",
      "resets, wraps, frozen and lost devices make an energy wrong or partial; AIPerf clamps a negative delta "
      "to 0 J",
      jm_check_energy_status},
+    {"boundary.partial", "a total holds every device that it should",
+     "a total over the devices that happened to answer is smaller, and looks better", jm_check_partial},
     {"energy.conflict", "counter and gauge agree",
      "two instruments of one board that disagree mean that at least one is wrong (ml-energy/zeus issue 181, "
      "kokkos-tools PR 295)",
@@ -53,7 +58,9 @@ const struct jm_check jm_check_table[] = {
      "requested lengths and chunk counts are not tokens (sglang issue 10746)", jm_check_tokens},
     {"requests.failed", "requests succeeded", "failures keep their joules; a run of failures says nothing",
      jm_check_failures},
-    {"load.unsteady", "the load was steady", "ramp and drain dilute a steady-state figure", jm_check_steady},
+    {"load.unsteady", "the load was steady",
+     "ramp and drain dilute a steady-state figure; profiles claim and publication ask for a steady one",
+     jm_check_steady},
     {"edge.bias", "few requests cut by the edges",
      "a request whose prefill is cut by an edge gives energy to one window and tokens to another",
      jm_check_bias},
@@ -71,6 +78,83 @@ const struct jm_check jm_check_table[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+/* Every finding that exists, with what it concerns. */
+const struct jm_finding_kind jm_finding_table[] = {
+    {"run.cut", "run.cut", JM_CONCERNS_ALL, "warning",
+     "the recorder was killed; data end where they were last flushed"},
+    {"run.open", "run.cut", JM_CONCERNS_ALL, "warning", "the file is not sealed and has no hash"},
+    {"run.simulated", "run.simulated", JM_CONCERNS_ALL, "info", "devices or endpoint are simulated"},
+    {"meters.none", "meters.none", JM_CONCERNS_ENERGY, "error", "no window has an energy"},
+    {"meters.lost", "meters.none", JM_CONCERNS_ENERGY, "warning", "a meter vanished or hung during the run"},
+    {"window.none", "window.short", JM_CONCERNS_ALL, "error", "the run has no measured window"},
+    {"window.empty", "window.short", JM_CONCERNS_ALL, "error", "a window ends when or before it begins"},
+    {"window.short", "window.short", JM_CONCERNS_ALL, "error", "shorter than the profile asks for"},
+    {"window.cut", "window.short", JM_CONCERNS_ALL, "warning",
+     "never closed; taken to end with the last data"},
+    {"trials.few", "trials.few", JM_CONCERNS_ALL, "error", "profile claim: fewer than three trials"},
+    {"clock.suspend", "clock.step", JM_CONCERNS_ALL, "error", "the machine slept inside a window"},
+    {"clock.step", "clock.step", JM_CONCERNS_ALL, "warning", "the wall clock stepped inside a window"},
+    {"record.changed", "record.changed", JM_CONCERNS_ENERGY, "warning",
+     "a fact of a meter differs at the end of the run"},
+    {"record.dropped", "record.changed", JM_CONCERNS_ENERGY, "warning",
+     "readings were lost on their way into the file"},
+    {"counter.reset", "counter.status", JM_CONCERNS_ENERGY, "error",
+     "a counter began again inside the window"},
+    {"counter.ambiguous", "counter.status", JM_CONCERNS_ENERGY, "error, warning",
+     "more than one wrap could hide between two readings"},
+    {"counter.frozen", "counter.status", JM_CONCERNS_ENERGY, "error, warning",
+     "no movement where there should be some"},
+    {"counter.lost", "counter.status", JM_CONCERNS_ENERGY, "error, warning", "the device vanished"},
+    {"counter.implausible", "counter.status", JM_CONCERNS_ENERGY, "error, warning",
+     "values outside what the device can draw"},
+    {"counter.resolution", "counter.status", JM_CONCERNS_ENERGY, "error, warning",
+     "refreshes too slowly for the window"},
+    {"energy.suspended", "counter.status", JM_CONCERNS_ENERGY, "error",
+     "the machine slept inside the window"},
+    {"energy.uncovered", "counter.status", JM_CONCERNS_ENERGY, "error, warning",
+     "no readings around an edge"},
+    {"energy.status_conflict", "counter.status", JM_CONCERNS_ENERGY, "error, warning",
+     "an instrument contradicts itself"},
+    {"energy.denied", "counter.status", JM_CONCERNS_ENERGY, "error", "no permission to read"},
+    {"energy.unsupported", "counter.status", JM_CONCERNS_ENERGY, "error", "the device cannot"},
+    {"energy.absent", "counter.status", JM_CONCERNS_ENERGY, "error", "the instrument was not there"},
+    {"boundary.partial", "boundary.partial", JM_CONCERNS_ENERGY, "error", "a total misses devices"},
+    {"energy.conflict", "energy.conflict", JM_CONCERNS_ENERGY, "warning",
+     "counter and gauge of a device disagree"},
+    {"energy.gap", "energy.gap", JM_CONCERNS_ENERGY, "error, warning", "seconds without data"},
+    {"gain.unknown", "gain.unknown", JM_CONCERNS_ENERGY, "info",
+     "the gain of the instruments is not in the interval"},
+    {"gpu.throttle", "gpu.throttle", JM_CONCERNS_ENERGY, "warning, info",
+     "clocks were held back; info for a power cap"},
+    {"limit.changed", "limit.changed", JM_CONCERNS_ENERGY, "warning",
+     "the power limit moved inside the window"},
+    {"poll.disturbs", "poll.disturbs", JM_CONCERNS_ENERGY, "warning",
+     "fast polling changed the count; edges are plain reads"},
+    {"estimate", "estimate", JM_CONCERNS_ENERGY, "info", "an estimate stands beside"},
+    {"sut.conflict", "sut.conflict", JM_CONCERNS_RATIO, "error", "the endpoint is not on a metered host"},
+    {"sut.unknown", "sut.conflict", JM_CONCERNS_RATIO, "warning",
+     "which GPUs serve is not known: all are counted"},
+    {"tokens.unknown", "tokens.unknown", JM_CONCERNS_TOKENS, "error", "the server sent no token counts"},
+    {"requests.none", "requests.failed", JM_CONCERNS_LOAD, "error", "no request ended in a measured window"},
+    {"requests.failed", "requests.failed", JM_CONCERNS_LOAD, "error, warning", "error from half of them on"},
+    {"load.unsteady", "load.unsteady", JM_CONCERNS_LOAD, "error, warning",
+     "token rates of the halves differ; error for claim and publication"},
+    {"edge.bias", "edge.bias", JM_CONCERNS_RATIO, "warning, info", "requests cut by an edge during prefill"},
+    {"lengths.differ", "lengths.differ", JM_CONCERNS_LOAD, "warning",
+     "counted lengths are not those asked for"},
+    {"client.limit", "client.limit", JM_CONCERNS_LOAD, "warning", "the client was late or busy"},
+    {"mlperf.result", "mlperf.result", JM_CONCERNS_ALL, "error, warning", "LoadGen's verdict"},
+    {"mlperf.duration", "mlperf.result", JM_CONCERNS_ALL, "error", "shorter than the rules ask for"},
+    {"mlperf.mode", "mlperf.result", JM_CONCERNS_ALL, "error", "not a performance run"},
+    {"mlperf.loadgen_errors", "mlperf.result", JM_CONCERNS_ALL, "warning", "LoadGen logged errors"},
+    {"mlperf.samples", "mlperf.samples", JM_CONCERNS_ENERGY, "warning", "missed, bad or over-range samples"},
+    {"mlperf.span", "mlperf.samples", JM_CONCERNS_ENERGY, "error", "the power log does not cover the window"},
+    {"mlperf.gap", "mlperf.samples", JM_CONCERNS_ENERGY, "warning", "long gap between samples"},
+    {"mlperf.broken", "mlperf.samples", JM_CONCERNS_ENERGY, "warning", "lines that are no samples"},
+    {"mlperf.mean", "mlperf.mean", JM_CONCERNS_ENERGY, "warning", "plain and weighted mean differ"},
+    {NULL, NULL, JM_CONCERNS_ALL, NULL, NULL},
+};
+
 int jm_finding_at(struct jm_report *r, struct jm_finding *f, int window, struct jm_err *err,
                   const char *evidence, ...)
 {
@@ -83,7 +167,8 @@ int jm_finding_at(struct jm_report *r, struct jm_finding *f, int window, struct 
         va_start(ap, evidence);
         vsnprintf(text, sizeof text, evidence, ap);
         va_end(ap);
-        f->evidence = jm_report_text(r, "%s", text);
+        if (!(f->evidence = jm_report_text(r, "%s", text)))
+            return jm_err_set(err, JM_ENOMEM, "out of memory for the findings");
     }
     return 0;
 }
@@ -94,69 +179,211 @@ double jm_run_number(const struct jm_run *run, const char *key)
     return jm_num_double(jm_span_of(jm_run_env(run, key)), &v) == 0 ? v : NAN;
 }
 
-static bool applies(const struct jm_finding *f, enum jm_profile p)
+enum jm_role jm_main_role(const struct jm_report *r)
 {
-    return !f->profiles || (f->profiles & (1u << p));
+    bool idle = false;
+    for (size_t i = 0; i < r->n_windows; i++) {
+        if (r->windows[i].role == JM_R_MEASURE)
+            return JM_R_MEASURE;
+        idle |= r->windows[i].role == JM_R_IDLE;
+    }
+    return idle ? JM_R_IDLE : JM_R_MEASURE;
 }
 
-/* Findings about instruments concern energies; the others concern everything in their window. */
-static bool concerns(const struct jm_finding *f, const struct jm_result *x)
+static bool applies(const struct jm_finding *f, enum jm_profile p)
 {
-    static const char *const energy_only[] = {"counter.", "energy.", "meters.",  "gain.",   "gpu.",
-                                              "limit.",   "poll.",   "estimate", "mlperf.s"};
-    if (f->window >= 0 && x->window >= 0 && f->window != x->window)
-        return false;
-    for (size_t i = 0; i < sizeof energy_only / sizeof energy_only[0]; i++)
-        if (strncmp(f->id, energy_only[i], strlen(energy_only[i])) == 0)
-            return x->q.boundary != JM_B_NONE;
+    return f->severity != JM_SEV_INFO && (!f->profiles || (f->profiles & (1u << p)));
+}
+
+static bool starts(const char *s, const char *head)
+{
+    return strncmp(s, head, strlen(head)) == 0;
+}
+
+static enum jm_concerns concern_of(const struct jm_finding *f)
+{
+    for (const struct jm_finding_kind *k = jm_finding_table; k->id; k++)
+        if (strcmp(k->id, f->id) == 0)
+            return k->concerns;
+    return JM_CONCERNS_ALL;
+}
+
+static bool kind_concerns(enum jm_concerns what, const struct jm_result *x)
+{
+    bool energy = x->q.boundary != JM_B_NONE;
+    bool plain = energy && (starts(x->metric, "energy") || starts(x->metric, "power.") ||
+                            strcmp(x->metric, "wall_to_gpu") == 0);
+    switch (what) {
+    case JM_CONCERNS_ALL: return true;
+    case JM_CONCERNS_ENERGY: return energy;
+    case JM_CONCERNS_RATIO: return energy && !plain;
+    case JM_CONCERNS_TOKENS:
+        return strstr(x->metric, "token") || strcmp(x->metric, "kwh_per_mtok") == 0 ||
+               starts(x->metric, "tpot.");
+    case JM_CONCERNS_LOAD: return !plain;
+    }
     return true;
 }
 
-static int judge(struct jm_report *r, struct jm_result *x, struct jm_err *err)
+/* Does the finding speak about this result: kind, boundary, devices, and window? What happened in one window
+ * says nothing about another; what happened while idle only about idle and net figures. */
+static bool concerns(const struct jm_report *r, const struct jm_finding *f, enum jm_concerns what,
+                     const struct jm_result *x)
 {
-    enum jm_validity v = JM_V_VALID;
-    const char *reasons = x->q.reasons;
-    bool partial = x->q.boundary != JM_B_NONE && x->have_of < x->of;
-    if (!x->q.have || partial)
-        v = JM_V_INVALID;
-    if (partial && !(reasons = jm_report_text(r, "%s%s%d of %d", reasons ? reasons : "", reasons ? "," : "",
-                                              x->have_of, x->of)))
+    if (!kind_concerns(what, x) || (f->boundary != JM_B_NONE && f->boundary != x->q.boundary))
+        return false;
+    if (f->window >= 0 && f->window != x->window) {
+        enum jm_role role = r->windows[f->window].role;
+        bool over_trials = x->window < 0 && role == JM_R_MEASURE,
+             net = role == JM_R_IDLE && starts(x->metric, "net.");
+        if (!over_trials && !net)
+            return false;
+    }
+    if (f->domain < 0)
+        return true;
+    for (size_t i = 0; i < x->n_domain; i++)
+        if (x->domain[i] == f->domain)
+            return true;
+    return false;
+}
+
+static bool named(const char *list, const char *id)
+{
+    struct jm_span rest = jm_span_of(list), one;
+    while (list && jm_span_field(&rest, ',', &one))
+        if (jm_span_is(jm_span_trim(one), id))
+            return true;
+    return false;
+}
+
+/* Findings by window: those of the whole run, those of each window, so that a result meets only its own. */
+struct index {
+    size_t *of;   /* findings, grouped */
+    size_t *from; /* n_windows + 2: group g is [from[g], from[g + 1]); group 0: the whole run */
+    enum jm_concerns *what;
+    size_t *idle; /* groups of idle windows: net figures rest on them too */
+    size_t n_idle;
+};
+
+static void index_release(struct index *x)
+{
+    free(x->of);
+    free(x->from);
+    free(x->what);
+    free(x->idle);
+}
+
+static int index_make(const struct jm_report *r, struct index *x, struct jm_err *err)
+{
+    size_t groups = r->n_windows + 1;
+    *x = (struct index){.of = calloc(r->n_findings + 1, sizeof *x->of),
+                        .from = calloc(groups + 2, sizeof *x->from),
+                        .what = calloc(r->n_findings + 1, sizeof *x->what),
+                        .idle = calloc(groups, sizeof *x->idle)};
+    if (!x->of || !x->from || !x->what || !x->idle) {
+        index_release(x);
         return jm_err_set(err, JM_ENOMEM, "out of memory for the validity");
+    }
+    for (size_t i = 0; i < r->n_findings; i++)
+        x->from[r->findings[i].window + 3]++;
+    for (size_t g = 2; g < groups + 2; g++)
+        x->from[g] += x->from[g - 1];
+    for (size_t i = 0; i < r->n_findings; i++) {
+        x->of[x->from[r->findings[i].window + 2]++] = i;
+        x->what[i] = concern_of(&r->findings[i]);
+    }
+    for (size_t w = 0; w < r->n_windows; w++)
+        if (r->windows[w].role == JM_R_IDLE && x->from[w + 1] < x->from[w + 2])
+            x->idle[x->n_idle++] = w + 1;
+    return 0;
+}
+
+struct verdict {
+    enum jm_validity v;
+    char text[512];
+};
+
+static void add(struct verdict *k, enum jm_validity v, const char *reason)
+{
+    size_t n = strlen(k->text);
+    k->v = v > k->v ? v : k->v;
+    if (!named(k->text, reason))
+        snprintf(k->text + n, sizeof k->text - n, "%s%s", n ? "," : "", reason);
+}
+
+static void judge_by(const struct jm_report *r, const struct index *ix, size_t from, size_t to,
+                     const struct jm_result *x, struct verdict *k)
+{
+    for (size_t i = from; i < to; i++) {
+        const struct jm_finding *f = &r->findings[ix->of[i]];
+        if (applies(f, r->profile) && concerns(r, f, ix->what[ix->of[i]], x))
+            add(k, f->severity == JM_SEV_ERROR ? JM_V_INVALID : JM_V_FINDINGS, f->id);
+    }
+}
+
+static int judge(struct jm_report *r, const struct index *ix, struct jm_result *x, struct jm_err *err)
+{
+    struct verdict k = {.v = JM_V_VALID};
+    bool partial = x->q.boundary != JM_B_NONE && x->have_of < x->of;
+    snprintf(k.text, sizeof k.text, "%s", x->q.reasons ? x->q.reasons : "");
+    if (x->window < 0 && x->q.reasons)
+        k.v = JM_V_FINDINGS; /* not every trial had a value */
+    if (partial) {
+        char of[48];
+        snprintf(of, sizeof of, "%d of %d", x->have_of, x->of);
+        add(&k, JM_V_INVALID, of);
+    }
+    if (x->window < 0) {
+        judge_by(r, ix, 0, r->n_findings, x, &k);
+    } else {
+        size_t g = (size_t)x->window + 1;
+        judge_by(r, ix, ix->from[0], ix->from[1], x, &k);
+        judge_by(r, ix, ix->from[g], ix->from[g + 1], x, &k);
+        for (size_t i = 0; starts(x->metric, "net.") && i < ix->n_idle; i++)
+            judge_by(r, ix, ix->from[ix->idle[i]], ix->from[ix->idle[i] + 1], x, &k);
+    }
+    if (!x->q.have)
+        k.v = JM_V_INVALID;
+    if (!x->q.have && !k.text[0])
+        add(&k, JM_V_INVALID, "no-value");
+    x->q.validity = k.v;
+    x->q.reasons = NULL;
+    if (k.v != JM_V_VALID && !(x->q.reasons = jm_report_text(r, "%s", k.text)))
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the validity");
+    return 0;
+}
+
+/* The run's validity: the worst of its findings; those of a window that is not what the run is about (an idle
+ * window beside measured ones) do not make it invalid. */
+static enum jm_validity overall(const struct jm_report *r)
+{
+    enum jm_role role = jm_main_role(r);
+    enum jm_validity worst = JM_V_VALID;
     for (size_t i = 0; i < r->n_findings; i++) {
         const struct jm_finding *f = &r->findings[i];
-        if (f->severity == JM_SEV_INFO || !applies(f, r->profile) || !concerns(f, x))
+        bool aside = f->window >= 0 && r->windows[f->window].role != role;
+        if (!applies(f, r->profile))
             continue;
-        enum jm_validity w = f->severity == JM_SEV_ERROR ? JM_V_INVALID : JM_V_FINDINGS;
-        v = w > v ? w : v;
-        if (!reasons || !strstr(reasons, f->id))
-            reasons = jm_report_text(r, "%s%s%s", reasons ? reasons : "", reasons ? "," : "", f->id);
-        if (!reasons)
-            return jm_err_set(err, JM_ENOMEM, "out of memory for the validity");
+        enum jm_validity v = f->severity == JM_SEV_ERROR && !aside ? JM_V_INVALID : JM_V_FINDINGS;
+        worst = v > worst ? v : worst;
     }
-    x->q.validity = v;
-    x->q.reasons = v == JM_V_VALID ? NULL : reasons;
-    return 0;
+    return worst;
 }
 
 int jm_audit(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
+    struct index ix;
     for (const struct jm_check *c = jm_check_table; c->id; c++) {
         int rc = c->run(run, r, err);
         if (rc)
             return rc;
     }
-    r->validity = JM_V_VALID;
-    for (size_t i = 0; i < r->n_findings; i++) {
-        const struct jm_finding *f = &r->findings[i];
-        if (!applies(f, r->profile) || f->severity == JM_SEV_INFO)
-            continue;
-        enum jm_validity v = f->severity == JM_SEV_ERROR ? JM_V_INVALID : JM_V_FINDINGS;
-        r->validity = v > r->validity ? v : r->validity;
-    }
-    for (size_t i = 0; i < r->n_results; i++) {
-        int rc = judge(r, &r->results[i], err);
-        if (rc)
-            return rc;
-    }
-    return 0;
+    r->validity = overall(r);
+    int rc = index_make(r, &ix, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; !rc && i < r->n_results; i++)
+        rc = judge(r, &ix, &r->results[i], err);
+    index_release(&ix);
+    return rc;
 }

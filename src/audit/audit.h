@@ -16,6 +16,24 @@ struct jm_check {
 };
 extern const struct jm_check jm_check_table[]; /* ends with id == NULL */
 
+/* What a finding says something about. */
+enum jm_concerns {
+    JM_CONCERNS_ALL,
+    JM_CONCERNS_ENERGY, /* results at a boundary */
+    JM_CONCERNS_RATIO,  /* results at a boundary that rest on tokens or requests */
+    JM_CONCERNS_TOKENS, /* results that rest on token counts */
+    JM_CONCERNS_LOAD    /* everything but plain energy and power */
+};
+
+/* Every finding that exists. Several may come from one check. */
+struct jm_finding_kind {
+    const char *id, *check; /* id of the finding, id of the check that makes it */
+    enum jm_concerns concerns;
+    const char *severity; /* "error", "error, warning": error first */
+    const char *means;    /* what was found */
+};
+extern const struct jm_finding_kind jm_finding_table[]; /* ends with id == NULL */
+
 /* Runs every check and sets the validity of the report and of each result. */
 int jm_audit(const struct jm_run *run, struct jm_report *report, struct jm_err *err);
 

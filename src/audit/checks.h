@@ -14,8 +14,10 @@ int jm_check_meters(const struct jm_run *run, struct jm_report *r, struct jm_err
 int jm_check_window(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_trials(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_clock(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_changed(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 /* checks_energy.c */
 int jm_check_energy_status(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_partial(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_counter_gauge(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_gaps(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_gain(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
@@ -39,6 +41,8 @@ int jm_check_mlperf_mean(const struct jm_run *run, struct jm_report *r, struct j
 /* audit.c: evidence on the newest finding; JM_ENOMEM when f is NULL. */
 int jm_finding_at(struct jm_report *r, struct jm_finding *f, int window, struct jm_err *err,
                   const char *evidence, ...) __attribute__((format(printf, 5, 6)));
+/* Windows that the run is about: measured ones, or the idle ones of a run that has no other. */
+enum jm_role jm_main_role(const struct jm_report *r);
 double jm_run_number(const struct jm_run *run, const char *key); /* env as a number, NAN */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of the instruments. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "audit/checks.h"
@@ -13,56 +14,146 @@ static const char *device(const struct jm_report *r, const struct jm_energy_row 
     return e->domain >= 0 ? r->tree->d[e->domain].label : r->channels[e->channel].device;
 }
 
-/* Does another instrument of the same domain give a value in that window? Then the loss costs a cross-check
- * only. */
-static bool has_other(const struct jm_report *r, const struct jm_energy_row *e)
+/* The rows of the same window. */
+static void neighbours(const struct jm_report *r, size_t i, size_t *from, size_t *to)
 {
-    for (size_t i = 0; i < r->n_energy; i++)
-        if (&r->energy[i] != e && r->energy[i].window == e->window && r->energy[i].domain == e->domain &&
-            r->energy[i].status == JM_S_OK)
+    int w = r->energy[i].window;
+    for (*from = i; *from > 0 && r->energy[*from - 1].window == w;)
+        --*from;
+    for (*to = i + 1; *to < r->n_energy && r->energy[*to].window == w;)
+        ++*to;
+}
+
+/* Does another instrument of the same domain give a value in that window? Then the loss costs a cross-check
+ * only. An estimate is no instrument, and what shows the joules of another is none either. */
+static bool has_other(const struct jm_report *r, size_t i)
+{
+    size_t from, to;
+    neighbours(r, i, &from, &to);
+    for (size_t k = from; k < to; k++) {
+        const struct jm_energy_row *x = &r->energy[k];
+        const struct jm_channel *c = &r->channels[x->channel];
+        if (k != i && x->domain == r->energy[i].domain && x->status == JM_S_OK &&
+            c->provenance != JM_P_ESTIMATED && !(c->flags & (JM_CHF_MIRROR | JM_CHF_PARTOF)))
+            return true;
+    }
+    return false;
+}
+
+/* Is the domain counted, or missed, by a boundary in that window? */
+static bool wanted(const struct jm_report *r, size_t i)
+{
+    size_t from, to;
+    neighbours(r, i, &from, &to);
+    for (size_t k = from; k < to; k++)
+        if (r->energy[k].domain == r->energy[i].domain && (r->energy[k].counted || r->energy[k].missed))
             return true;
     return false;
 }
 
+/* A finding about one device: results that do not count it are not concerned. */
+static void about(struct jm_finding *f, int domain)
+{
+    if (f)
+        f->domain = domain;
+}
+
+static const struct status_kind {
+    enum jm_status s;
+    const char *id, *what;
+    bool with_other; /* said even where another instrument goes on */
+    bool fatal;      /* an error even then */
+} status_kinds[] = {
+    {JM_S_RESET, "counter.reset",
+     "started again inside the window (driver reload or device reset); repeat the run", true, true},
+    {JM_S_SUSPENDED, "energy.suspended", "slept inside the window", true, true},
+    {JM_S_WRAPPED, "counter.ambiguous",
+     "could have wrapped more than once between two readings; read it more often", true, false},
+    {JM_S_STALE, "counter.frozen", "did not move while it should have; it is frozen", true, false},
+    {JM_S_LOST, "counter.lost", "vanished inside the window", true, false},
+    {JM_S_IMPLAUSIBLE, "counter.implausible", "gave values outside what the device can draw", true, false},
+    {JM_S_GAP, "energy.uncovered", "has no readings around an edge of the window", true, false},
+    {JM_S_BELOW_RESOLUTION, "counter.resolution", "refreshes too slowly for a window this short", true,
+     false},
+    {JM_S_CONFLICT, "energy.status_conflict", "contradicts itself", true, false},
+    {JM_S_DENIED, "energy.denied", "may not be read; \"joulemark meters\" says what mends that", false,
+     false},
+    {JM_S_UNSUPPORTED, "energy.unsupported", "is not supported by the device", false, false},
+    {JM_S_ABSENT, "energy.absent", "was not there inside the window", false, false},
+};
+
 int jm_check_energy_status(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
-    static const struct {
-        enum jm_status s;
-        const char *id, *what;
-    } kinds[] = {
-        {JM_S_RESET, "counter.reset",
-         "started again inside the window (driver reload or device reset); repeat the run"},
-        {JM_S_WRAPPED, "counter.ambiguous",
-         "could have wrapped more than once between two readings; read it more often"},
-        {JM_S_STALE, "counter.frozen", "did not move while it should have; it is frozen"},
-        {JM_S_SUSPENDED, "energy.suspended", "slept inside the window"},
-        {JM_S_LOST, "counter.lost", "vanished inside the window"},
-        {JM_S_IMPLAUSIBLE, "counter.implausible", "gave values outside what the device can draw"},
-        {JM_S_GAP, "energy.uncovered", "has no readings around an edge of the window"},
-        {JM_S_BELOW_RESOLUTION, "counter.resolution", "refreshes too slowly for a window this short"},
-        {JM_S_CONFLICT, "energy.status_conflict", "contradicts itself"},
-    };
     (void)run;
     for (size_t i = 0; i < r->n_energy; i++) {
         const struct jm_energy_row *e = &r->energy[i];
         const struct jm_channel *c = &r->channels[e->channel];
-        if (c->flags & (JM_CHF_MIRROR | JM_CHF_PARTOF))
+        const struct status_kind *k = NULL;
+        if (e->status == JM_S_OK || (c->flags & (JM_CHF_MIRROR | JM_CHF_PARTOF)))
             continue;
-        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-            if (e->status != kinds[k].s)
+        for (size_t n = 0; n < sizeof status_kinds / sizeof status_kinds[0]; n++)
+            if (status_kinds[n].s == e->status)
+                k = &status_kinds[n];
+        bool other = k && has_other(r, i);
+        if (!k || (other && !k->with_other))
+            continue;
+        enum jm_severity sev = !wanted(r, i)        ? JM_SEV_INFO
+                               : other && !k->fatal ? JM_SEV_WARNING
+                                                    : JM_SEV_ERROR;
+        struct jm_finding *f =
+            jm_report_finding(r, k->id, sev, "%s of %s %s", c->name, device(r, e), k->what);
+        about(f, e->domain);
+        int rc = isfinite(e->lower_bound) ? jm_finding_at(r, f, e->window, err, "%s; at least %.6g J passed",
+                                                          c->source, e->lower_bound)
+                                          : jm_finding_at(r, f, e->window, err, "%s%s%s", c->source,
+                                                          e->note ? "; " : "", e->note ? e->note : "");
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static bool has_value(const struct jm_report *r, int window, int domain)
+{
+    for (size_t i = 0; i < r->n_energy; i++)
+        if (r->energy[i].window == window && r->energy[i].domain == domain && r->energy[i].status == JM_S_OK)
+            return true;
+    return false;
+}
+
+int jm_check_partial(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    (void)run;
+    for (size_t i = 0; i < r->n_results; i++) {
+        const struct jm_result *x = &r->results[i];
+        char names[400] = "";
+        size_t n = 0;
+        if (strcmp(x->metric, "energy") != 0 || x->window < 0 || x->have_of >= x->of)
+            continue;
+        for (size_t k = 0; k < x->n_domain; k++) {
+            int d = x->domain[k];
+            if (has_value(r, x->window, d))
                 continue;
-            /* a reset is an error even where a gauge goes on: the devices were reloaded inside the window */
-            bool other = has_other(r, e) && e->status != JM_S_RESET && e->status != JM_S_SUSPENDED;
-            struct jm_finding *f = jm_report_finding(r, kinds[k].id, other ? JM_SEV_WARNING : JM_SEV_ERROR,
-                                                     "%s of %s %s", c->name, device(r, e), kinds[k].what);
-            int rc = isfinite(e->lower_bound)
-                         ? jm_finding_at(r, f, e->window, err, "%s; at least %.6g J passed", c->source,
-                                         e->lower_bound)
-                         : jm_finding_at(r, f, e->window, err, "%s%s%s", c->source, e->note ? "; " : "",
-                                         e->note ? e->note : "");
-            if (rc)
-                return rc;
+            if (n++ < 4)
+                snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", n > 1 ? ", " : "",
+                         r->tree->d[d].label);
         }
+        if (n > 4)
+            snprintf(names + strlen(names), sizeof names - strlen(names), " and %zu more", n - 4);
+        int absent = x->of - x->have_of - (int)n;
+        if (absent > 0)
+            snprintf(names + strlen(names), sizeof names - strlen(names),
+                     "%s%d that serve and that no meter of this run reads", n ? ", and " : "", absent);
+        enum jm_boundary b = x->q.boundary;
+        int window = x->window;
+        struct jm_finding *f = jm_report_finding(r, "boundary.partial", JM_SEV_ERROR,
+                                                 "boundary %s: %d of %d devices have an energy; without: %s",
+                                                 jm_boundary_name((int)b), x->have_of, x->of, names);
+        if (f)
+            f->boundary = b;
+        int rc = jm_finding_at(r, f, window, err, NULL);
+        if (rc)
+            return rc;
     }
     return 0;
 }
@@ -73,15 +164,17 @@ int jm_check_counter_gauge(const struct jm_run *run, struct jm_report *r, struct
     for (size_t i = 0; i < r->n_energy; i++) {
         const struct jm_energy_row *a = &r->energy[i];
         if (a->status != JM_S_OK || r->channels[a->channel].kind != JM_CH_COUNTER ||
-            (r->channels[a->channel].flags & JM_CHF_MIRROR))
+            (r->channels[a->channel].flags & (JM_CHF_MIRROR | JM_CHF_PARTOF)))
             continue;
         const struct jm_energy_row *b = NULL;
-        for (size_t k = 0; k < r->n_energy; k++) {
+        size_t from, to;
+        neighbours(r, i, &from, &to);
+        for (size_t k = from; k < to; k++) {
             const struct jm_energy_row *g = &r->energy[k];
-            if (g->window == a->window && g->domain == a->domain && g->status == JM_S_OK &&
+            if (g->domain == a->domain && g->status == JM_S_OK &&
                 r->channels[g->channel].kind == JM_CH_GAUGE &&
                 r->channels[g->channel].provenance == r->channels[a->channel].provenance &&
-                (!b || g->u < b->u))
+                !(r->channels[g->channel].flags & (JM_CHF_MIRROR | JM_CHF_PARTOF)) && (!b || g->u < b->u))
                 b = g;
         }
         if (!b)
@@ -90,11 +183,13 @@ int jm_check_counter_gauge(const struct jm_run *run, struct jm_report *r, struct
                mid = (fabs(a->joules) + fabs(b->joules)) / 2;
         if (!(mid > 0) || fabs(diff) <= 3 * u + JM_TH_COUNTER_GAUGE_REL * mid)
             continue;
-        struct jm_finding *f = jm_report_finding(
-            r, "energy.conflict", JM_SEV_WARNING,
-            "%s: the counter says %.6g J, the gauge %.6g J (%+.1f %%); both are shown, neither is "
-            "silently taken",
-            device(r, a), a->joules, b->joules, 100 * (a->joules / b->joules - 1));
+        struct jm_finding *f =
+            jm_report_finding(r, "energy.conflict", JM_SEV_WARNING,
+                              "%s: the counter says %.6g J, the gauge %.6g J (%+.1f %% of their mean); both "
+                              "are shown, neither is "
+                              "silently taken",
+                              device(r, a), a->joules, b->joules, 100 * (a->joules - b->joules) / mid);
+        about(f, a->domain);
         int rc = jm_finding_at(r, f, a->window, err, "%s against %s", r->channels[a->channel].source,
                                r->channels[b->channel].source);
         if (rc)
@@ -115,6 +210,7 @@ int jm_check_gaps(const struct jm_run *run, struct jm_report *r, struct jm_err *
         struct jm_finding *f = jm_report_finding(r, "energy.gap", bad ? JM_SEV_ERROR : JM_SEV_WARNING,
                                                  "%s of %s has no data for %.3g s of %.3g s",
                                                  r->channels[e->channel].name, device(r, e), e->gap_s, s);
+        about(f, e->domain);
         int rc = jm_finding_at(r, f, e->window, err, "%s", r->channels[e->channel].source);
         if (rc)
             return rc;
@@ -178,6 +274,7 @@ int jm_check_throttle(const struct jm_run *run, struct jm_report *r, struct jm_e
                     r, "gpu.throttle", k == 0 ? JM_SEV_INFO : JM_SEV_WARNING,
                     "%s was held back by %s in %lld %% of the readings", r->channels[c].device,
                     reasons[k].name, (long long)(count[k] * 100 / n));
+                about(f, r->channels[c].domain);
                 rc = jm_finding_at(r, f, (int)w, err, "%s", r->channels[c].source);
             }
             if (rc)
@@ -205,14 +302,15 @@ int jm_check_limit_change(const struct jm_run *run, struct jm_report *r, struct 
                     hi = buf.v[i].value > hi ? buf.v[i].value : hi;
                 }
             jm_readings_release(&buf);
-            if (!rc && lo < hi)
-                rc = jm_finding_at(
-                    r,
+            if (!rc && lo < hi) {
+                struct jm_finding *f =
                     jm_report_finding(r, "limit.changed", JM_SEV_WARNING,
                                       "the power limit of %s moved between %.4g and %.4g W inside the window",
                                       r->channels[c].device, jm_channel_value(&r->channels[c], lo),
-                                      jm_channel_value(&r->channels[c], hi)),
-                    (int)w, err, "%s", r->channels[c].source);
+                                      jm_channel_value(&r->channels[c], hi));
+                about(f, r->channels[c].domain);
+                rc = jm_finding_at(r, f, (int)w, err, "%s", r->channels[c].source);
+            }
             if (rc)
                 return rc;
         }
@@ -223,21 +321,17 @@ int jm_check_limit_change(const struct jm_run *run, struct jm_report *r, struct 
 int jm_check_fast_polling(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
     (void)run;
-    for (size_t i = 0; i < r->n_env; i++) {
-        const char *k = r->env[i].key;
-        size_t n = strlen(k);
-        if (strncmp(k, "selftest.", 9) != 0 || n < 10 || strcmp(k + n - 6, "result") != 0 ||
-            strncmp(r->env[i].value, "failed", 6) != 0)
-            continue;
-        return jm_finding_at(
-            r,
-            jm_report_finding(
-                r, "poll.disturbs", JM_SEV_WARNING,
-                "reading fast changed what the instrument counts, so the edges were read slowly: %s",
-                r->env[i].value),
-            -1, err, "%s", k);
-    }
-    return 0;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < r->n_env; i++)
+        if (strncmp(r->env[i].key, "selftest.", 9) == 0 && strncmp(r->env[i].value, "failed", 6) == 0)
+            rc = jm_finding_at(
+                r,
+                jm_report_finding(
+                    r, "poll.disturbs", JM_SEV_WARNING,
+                    "reading fast changed what meter %s counts, so its edges were read slowly: %s",
+                    r->env[i].key + 9, r->env[i].value),
+                -1, err, "%s", r->env[i].key);
+    return rc;
 }
 
 int jm_check_estimate(const struct jm_run *run, struct jm_report *r, struct jm_err *err)

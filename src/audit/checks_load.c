@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of requests, tokens and the client. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "audit/checks.h"
 #include "audit/threshold.h"
+#include "base/stats.h"
 
 #include "base/banned.h"
 
@@ -22,7 +24,9 @@ int jm_check_sut(const struct jm_run *run, struct jm_report *r, struct jm_err *e
                 "serves, or add its meters)",
                 why),
             -1, err, NULL);
-    if (unknown)
+    if (!unknown && !jm_run_env(run, "sut.gpus"))
+        unknown = jm_run_env(run, "endpoint.pid_unknown");
+    if (unknown && r->n_energy)
         return jm_finding_at(
             r,
             jm_report_finding(
@@ -72,46 +76,62 @@ int jm_check_failures(const struct jm_run *run, struct jm_report *r, struct jm_e
     return jm_finding_at(r, f, -1, err, NULL);
 }
 
-/* Tokens of the first half of each window against the second. */
+/* Tokens of the first half of a window against the second, in ten batches: the difference must be large, and
+ * larger than the scatter of the batches explains. */
+static int steady(struct jm_report *r, const struct jm_series *s, struct jm_err *err)
+{
+    double batch[10], half[2], ss = 0;
+    for (size_t b = 0; b < 10; b++) {
+        size_t from = b * s->n / 10, to = (b + 1) * s->n / 10;
+        batch[b] = 0;
+        for (size_t k = from; k < to; k++)
+            batch[b] += s->max[k] / (double)(to - from);
+    }
+    for (size_t h = 0; h < 2; h++)
+        half[h] = jm_stats_mean(batch + 5 * h, 5);
+    for (size_t b = 0; b < 10; b++)
+        ss += (batch[b] - half[b / 5]) * (batch[b] - half[b / 5]);
+    double mean = (half[0] + half[1]) / 2, diff = half[1] - half[0];
+    /* pooled standard deviation over 8 degrees of freedom, of the difference of two means of five */
+    if (!(mean > 0) || fabs(diff) <= JM_TH_STEADY_REL * mean ||
+        fabs(diff) <= JM_TH_STEADY_T * sqrt(ss / 8 * 2 / 5))
+        return 0;
+    bool strict = r->profile == JM_PROFILE_CLAIM || r->profile == JM_PROFILE_PUBLICATION;
+    struct jm_finding *f = jm_report_finding(
+        r, "load.unsteady", strict ? JM_SEV_ERROR : JM_SEV_WARNING,
+        "the token rate went from %.4g/s in the first half to %.4g/s in the second: warm-up too short, or "
+        "the load does not fit",
+        half[0], half[1]);
+    return jm_finding_at(r, f, s->window, err, NULL);
+}
+
 int jm_check_steady(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
+    int rc = 0;
     (void)run;
-    for (size_t i = 0; i < r->n_series; i++) {
-        const struct jm_series *s = &r->series[i];
-        double half[2] = {0, 0};
-        if (s->channel >= 0 || s->n < 10)
-            continue;
-        /* the last second is usually a part of one */
-        size_t n = (s->n - 1) / 2 * 2;
-        for (size_t k = 0; k < n; k++)
-            half[k >= n / 2] += s->max[k];
-        double mean = (half[0] + half[1]) / 2;
-        if (!(mean > 0) || fabs(half[1] - half[0]) <= JM_TH_STEADY_REL * mean)
-            continue;
-        struct jm_finding *f = jm_report_finding(
-            r, "load.unsteady", JM_SEV_WARNING,
-            "the token rate of the second half is %+.0f %% against the first: warm-up too short, or "
-            "the load does not fit",
-            100 * (half[1] / half[0] - 1));
-        int rc = jm_finding_at(r, f, s->window, err, NULL);
-        if (rc)
-            return rc;
-    }
-    return 0;
+    for (size_t i = 0; !rc && i < r->n_series; i++)
+        if (r->series[i].channel < 0 && r->series[i].window >= 0 && r->series[i].n >= 10)
+            rc = steady(r, &r->series[i], err);
+    return rc;
 }
 
 int jm_check_bias(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
-    const struct jm_result *b = jm_report_find(r, "bias.in_flight", JM_B_NONE, -2);
+    int rc = 0;
     (void)run;
-    if (!b || !b->q.have || b->q.value <= JM_TH_BIAS)
-        return 0;
-    struct jm_finding *f = jm_report_finding(
-        r, "edge.bias", b->q.value > 10 * JM_TH_BIAS ? JM_SEV_WARNING : JM_SEV_INFO,
-        "requests cut by an edge during prefill can shift energy per token by up to %.1f %%; a longer "
-        "window makes it smaller",
-        100 * b->q.value);
-    return jm_finding_at(r, f, b->window, err, "%g requests of %g", b->numerator, b->denominator);
+    for (size_t i = 0; !rc && i < r->n_results; i++) {
+        const struct jm_result *b = &r->results[i];
+        if (strcmp(b->metric, "bias.in_flight") != 0 || b->window < 0 || !b->q.have ||
+            b->q.value <= JM_TH_BIAS)
+            continue;
+        struct jm_finding *f = jm_report_finding(
+            r, "edge.bias", b->q.value > 10 * JM_TH_BIAS ? JM_SEV_WARNING : JM_SEV_INFO,
+            "requests cut by an edge during prefill can shift energy per token by up to %.1f %%; a longer "
+            "window makes it smaller",
+            100 * b->q.value);
+        rc = jm_finding_at(r, f, b->window, err, "%g requests of %g", b->numerator, b->denominator);
+    }
+    return rc;
 }
 
 static int length(struct jm_report *r, const char *what, const struct jm_dist *d, double asked,
@@ -125,31 +145,41 @@ static int length(struct jm_report *r, const char *what, const struct jm_dist *d
     return jm_finding_at(r, f, -1, err, NULL);
 }
 
-int jm_check_lengths(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+static double first_number(const struct jm_run *run, const char *a, const char *b)
 {
-    double isl = jm_run_number(run, "plan.isl"), osl = jm_run_number(run, "plan.osl");
-    int rc =
-        length(r, "input", &r->tokens.isl, isl, "prompts were truncated, or the template adds tokens", err);
-    return rc ? rc
-              : length(r, "output", &r->tokens.osl, osl, "ignore_eos was ignored, or answers end early", err);
+    double v = jm_run_number(run, a);
+    return isnan(v) ? jm_run_number(run, b) : v;
 }
 
+int jm_check_lengths(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    int rc = length(r, "input", &r->tokens.isl, first_number(run, "plan.isl", "load.isl"),
+                    "prompts were truncated, or the template adds tokens", err);
+    return rc ? rc
+              : length(r, "output", &r->tokens.osl, first_number(run, "plan.osl", "load.osl"),
+                       "ignore_eos was ignored, or answers end early", err);
+}
+
+/* The load's own verdict; where there is none (another client), its numbers. */
 int jm_check_client(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
-    double cpu = jm_run_number(run, "load.client_cpu"), lag = jm_run_number(run, "load.lag_p99_ms");
-    const struct jm_result *tpot = jm_report_find(r, "tpot.excl_first", JM_B_NONE, -2);
-    const char *verdict = jm_run_env(run, "load.verdict");
-    double gap = NAN;
-    for (size_t i = 0; tpot && i < r->n_results; i++)
-        if (strcmp(r->results[i].metric, "tpot.excl_first") == 0 && r->results[i].quantile == 0.5)
-            gap = r->results[i].q.value * 1e3;
-    bool busy = cpu > JM_TH_CLIENT_CPU, late = lag > JM_TH_CLIENT_LAG * gap && lag > 1;
-    if (!busy && !late && !(verdict && strcmp(verdict, "client-limited") == 0))
+    const char *verdict = jm_run_env(run, "load.client");
+    double cpu = jm_run_number(run, "load.cpu"), threads = jm_run_number(run, "load.threads"),
+           lag = jm_run_number(run, "load.lag.p99_ms"), gap = jm_run_number(run, "load.itl.p50_ms");
+    char why[160] = "";
+    double each = cpu / (threads >= 1 ? threads : 1);
+    bool limited = verdict ? strcmp(verdict, "client-limited") == 0
+                           : each > JM_TH_CLIENT_CPU || (lag > JM_TH_CLIENT_LAG * gap && lag > 1);
+    if (!limited)
         return 0;
-    struct jm_finding *f = jm_report_finding(
-        r, "client.limit", JM_SEV_WARNING,
-        "the client may be the limit (its load threads used %.0f %% of a core, sends were %.3g ms late "
-        "at the 99th percentile); use more threads or another host",
-        100 * cpu, lag);
+    if (isfinite(each))
+        snprintf(why, sizeof why, "its load threads used %.0f %% of a core each", 100 * each);
+    if (isfinite(lag))
+        snprintf(why + strlen(why), sizeof why - strlen(why),
+                 "%ssends were %.3g ms late at the 99th percentile", why[0] ? ", " : "", lag);
+    struct jm_finding *f =
+        jm_report_finding(r, "client.limit", JM_SEV_WARNING,
+                          "the client may be the limit (%s); use more threads or another host",
+                          why[0] ? why : "as it says itself");
     return jm_finding_at(r, f, -1, err, NULL);
 }

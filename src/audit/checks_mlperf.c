@@ -118,11 +118,12 @@ int jm_check_mlperf_samples(const struct jm_run *run, struct jm_report *r, struc
                                (int)k, err, "spl.txt");
     }
     double broken = jm_run_number(run, "mlperf.spl.broken");
+    const char *first = jm_run_env(run, "mlperf.spl.first_broken");
     if (!rc && broken > 0)
         rc = jm_finding_at(r,
                            jm_report_finding(r, "mlperf.broken", JM_SEV_WARNING,
                                              "%g lines of spl.txt are no power samples", broken),
-                           -1, err, "%s", jm_run_env(run, "mlperf.spl.first_broken"));
+                           -1, err, "%s", first ? first : "");
     return rc;
 }
 

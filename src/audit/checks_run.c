@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/checks.h"
@@ -9,7 +7,12 @@
 
 #include "base/banned.h"
 
-#define BIT(p) (1u << (p))
+/* Without overflow, whatever a file says. */
+static double seconds(int64_t a, int64_t b)
+{
+    int64_t d;
+    return __builtin_sub_overflow(a, b, &d) ? (double)a / 1e9 - (double)b / 1e9 : (double)d / 1e9;
+}
 
 int jm_check_run_cut(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
@@ -82,14 +85,22 @@ int jm_check_window(const struct jm_run *run, struct jm_report *r, struct jm_err
     } need[] = {{JM_PROFILE_SCREENING, JM_TH_SCREENING_S},
                 {JM_PROFILE_CLAIM, JM_TH_CLAIM_S},
                 {JM_PROFILE_PUBLICATION, JM_TH_PUBLICATION_S}};
+    enum jm_role role = jm_main_role(r);
     int measured = 0, rc = 0;
     (void)run;
-    for (size_t i = 0; i < r->n_windows; i++) {
+    for (size_t i = 0; !rc && i < r->n_windows; i++) {
         const struct jm_window *w = &r->windows[i];
-        double s = (double)(w->t1 - w->t0) / 1e9;
-        if (w->role != JM_R_MEASURE)
+        double s = seconds(w->t1, w->t0);
+        if (w->role != role)
             continue;
         measured++;
+        if (w->t1 <= w->t0) {
+            struct jm_finding *f =
+                jm_report_finding(r, "window.empty", JM_SEV_ERROR,
+                                  "window %s ends when or before it begins: it holds nothing", w->name);
+            rc = jm_finding_at(r, f, (int)i, err, NULL);
+            continue;
+        }
         for (size_t k = 0; !rc && k < 3; k++)
             if (r->profile == need[k].p && s < need[k].s) {
                 struct jm_finding *f =
@@ -109,44 +120,66 @@ int jm_check_window(const struct jm_run *run, struct jm_report *r, struct jm_err
 
 int jm_check_trials(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
-    int n = 0;
     (void)run;
-    for (size_t i = 0; i < r->n_windows; i++)
-        n += r->windows[i].role == JM_R_MEASURE;
-    if (r->profile != JM_PROFILE_CLAIM || n >= JM_TH_CLAIM_TRIALS)
+    if (r->profile != JM_PROFILE_CLAIM || r->trials >= JM_TH_CLAIM_TRIALS)
         return 0;
     struct jm_finding *f =
-        jm_report_finding(r, "trials.few", JM_SEV_ERROR, "%d trial%s; profile claim needs at least %d", n,
-                          n == 1 ? "" : "s", JM_TH_CLAIM_TRIALS);
+        jm_report_finding(r, "trials.few", JM_SEV_ERROR, "%d trial%s; profile claim needs at least %d",
+                          r->trials, r->trials == 1 ? "" : "s", JM_TH_CLAIM_TRIALS);
     return jm_finding_at(r, f, -1, err, NULL);
+}
+
+static int clock_finding(struct jm_report *r, size_t window, double slept, double step, size_t pair,
+                         struct jm_err *err)
+{
+    const char *name = r->windows[window].name;
+    struct jm_finding *f =
+        slept > 0 ? jm_report_finding(r, "clock.suspend", JM_SEV_ERROR,
+                                      "the machine slept for %.3g s inside window %s", slept, name)
+                  : jm_report_finding(r, "clock.step", JM_SEV_WARNING,
+                                      "the wall clock stepped by %+.3f s inside window %s; intervals are "
+                                      "unaffected, but stamps of other hosts no longer match",
+                                      step, name);
+    return jm_finding_at(r, f, (int)window, err, "clock pairs %zu and %zu", pair - 1, pair);
 }
 
 int jm_check_clock(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
     size_t n;
+    int rc = 0;
     const struct jm_clock_pair *p = jm_run_clock_pairs(run, &n);
-    for (size_t i = 1; i < n; i++) {
-        int64_t dm = p[i].mono0 - p[i - 1].mono0, step = (p[i].real - p[i - 1].real) - dm,
-                slept = (p[i].boot - p[i - 1].boot) - dm;
-        bool sleep = p[i].boot && p[i - 1].boot && slept > 100 * JM_NS_PER_MS,
-             stepped = llabs(step) > (int64_t)(JM_TH_CLOCK_STEP_S * 1e9);
-        for (size_t k = 0; (sleep || stepped) && k < r->n_windows; k++) {
-            const struct jm_window *w = &r->windows[k];
-            if (p[i].mono1 < w->t0 || p[i - 1].mono0 > w->t1)
-                continue;
-            struct jm_finding *f = sleep
-                                       ? jm_report_finding(r, "clock.suspend", JM_SEV_ERROR,
-                                                           "the machine slept for %.3g s inside window %s",
-                                                           (double)slept / 1e9, w->name)
-                                       : jm_report_finding(r, "clock.step", JM_SEV_WARNING,
-                                                           "the wall clock stepped by %+.3f s inside window "
-                                                           "%s; intervals are unaffected, but stamps "
-                                                           "of other hosts no longer match",
-                                                           (double)step / 1e9, w->name);
-            int rc = jm_finding_at(r, f, (int)k, err, "clock pairs %zu and %zu", i - 1, i);
-            if (rc)
-                return rc;
-        }
+    for (size_t i = 1; !rc && i < n; i++) {
+        double dm = seconds(p[i].mono0, p[i - 1].mono0), step = seconds(p[i].real, p[i - 1].real) - dm,
+               slept = seconds(p[i].boot, p[i - 1].boot) - dm;
+        bool sleep = p[i].boot && p[i - 1].boot && slept > JM_TH_SUSPEND_S;
+        if (!sleep && !(fabs(step) > JM_TH_CLOCK_STEP_S + JM_TH_CLOCK_SLEW * fabs(dm)))
+            continue;
+        for (size_t k = 0; !rc && k < r->n_windows; k++)
+            if (p[i].mono1 >= r->windows[k].t0 && p[i - 1].mono0 <= r->windows[k].t1)
+                rc = clock_finding(r, k, sleep ? slept : 0, step, i, err);
     }
-    return 0;
+    return rc;
+}
+
+/* Facts of the meters are kept again under "end." when the recording ends. */
+int jm_check_changed(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < r->n_env; i++) {
+        const char *key = r->env[i].key, *then;
+        if (strncmp(key, "end.", 4) == 0 && (then = jm_run_env(run, key + 4)) &&
+            strcmp(then, r->env[i].value) != 0)
+            rc = jm_finding_at(r,
+                               jm_report_finding(r, "record.changed", JM_SEV_WARNING,
+                                                 "%s was \"%s\" at the start and \"%s\" at the end", key + 4,
+                                                 then, r->env[i].value),
+                               -1, err, "%s", key);
+        if (!rc && strncmp(key, "record.dropped.", 15) == 0)
+            rc = jm_finding_at(r,
+                               jm_report_finding(r, "record.dropped", JM_SEV_WARNING,
+                                                 "%s readings of meter %s were lost before they were written",
+                                                 r->env[i].value, key + 15),
+                               -1, err, NULL);
+    }
+    return rc;
 }

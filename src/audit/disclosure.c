@@ -4,6 +4,7 @@
  * driver and NVML versions, power limit and clocks, load level, latencies, window, run count, idle policy,
  * PUE. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "audit/audit.h"
@@ -47,7 +48,7 @@ static const char *boundaries(struct jm_report *r)
         const char *one =
             jm_report_text(r, "%s by %s", x->set ? x->set : jm_boundary_name((int)x->q.boundary),
                            x->instrument ? x->instrument : "?");
-        if (one && (!text || !strstr(text, one)))
+        if (one && (!text || (strlen(text) < 2000 && !strstr(text, one))))
             text = text ? jm_report_text(r, "%s; %s", text, one) : one;
     }
     return text;
@@ -107,6 +108,87 @@ static const char *mean_of(const struct jm_run *run, struct jm_report *r, const 
                                 : jm_report_text(r, "%.4g to %.4g %s", lo, hi, unit);
 }
 
+static double number_of(const struct jm_run *run, const char *a, const char *b)
+{
+    double v = jm_run_number(run, a);
+    return isnan(v) ? jm_run_number(run, b) : v;
+}
+
+static const char *level(const struct jm_run *run, struct jm_report *r)
+{
+    double users = number_of(run, "plan.concurrency", "load.concurrency"),
+           rate = number_of(run, "plan.rate_per_s", "load.rate");
+    const char *qps = jm_run_env(run, "loadgen.effective_target_qps");
+    if (rate > 0)
+        return users > 0 ? jm_report_text(r, "%.4g requests/s, at most %.4g in flight", rate, users)
+                         : jm_report_text(r, "%.4g requests/s", rate);
+    if (users > 0)
+        return jm_report_text(r, "%.4g in flight", users);
+    return qps ? jm_report_text(r, "target %s queries/s", qps) : NULL;
+}
+
+static const char *workload(const struct jm_run *run, struct jm_report *r)
+{
+    const char *file = jm_run_env(run, "load.prompts.sha256"), *mode = jm_run_env(run, "load.isl.mode");
+    double isl = number_of(run, "plan.isl", "load.isl"), osl = number_of(run, "plan.osl", "load.osl");
+    const char *synthetic = jm_run_env(run, "load.synthetic");
+    if (isl > 0 && !(synthetic && strcmp(synthetic, "no") == 0))
+        return osl > 0 ? jm_report_text(r, "synthetic prompts, ISL %.4g%s%s, OSL %.4g", isl, mode ? " " : "",
+                                        mode ? mode : "", osl)
+                       : jm_report_text(r, "synthetic prompts, ISL %.4g", isl);
+    if (file)
+        return jm_report_text(r, "prompts of SHA-256 %.16s...", file);
+    return jm_run_env(run, "mlperf.scenario");
+}
+
+/* "8 x NVIDIA H100 80GB HBM3", from the facts gpu.N.name. */
+static const char *accelerators(const struct jm_run *run, struct jm_report *r)
+{
+    const char *text = NULL;
+    for (size_t i = 0; i < r->n_env; i++) {
+        size_t n = strlen(r->env[i].key), same = 0;
+        bool first = true;
+        if (strncmp(r->env[i].key, "gpu.", 4) != 0 || n < 10 || strcmp(r->env[i].key + n - 5, ".name") != 0)
+            continue;
+        for (size_t k = 0; k < r->n_env; k++) {
+            size_t m = strlen(r->env[k].key);
+            if (strncmp(r->env[k].key, "gpu.", 4) != 0 || m < 10 ||
+                strcmp(r->env[k].key + m - 5, ".name") != 0 || strcmp(r->env[k].value, r->env[i].value) != 0)
+                continue;
+            first &= k >= i;
+            same++;
+        }
+        if (first)
+            text = text ? jm_report_text(r, "%s, %zu x %s", text, same, r->env[i].value)
+                        : jm_report_text(r, "%zu x %s", same, r->env[i].value);
+    }
+    if (text)
+        return text;
+    const char *name = jm_run_env(run, "sut.accelerator_model_name"),
+               *each = jm_run_env(run, "sut.accelerators_per_node");
+    return name && each ? jm_report_text(r, "%s x %s", each, name) : name;
+}
+
+static const char *idle(const struct jm_run *run, struct jm_report *r)
+{
+    const char *text = NULL;
+    int n = 0;
+    for (size_t i = 0; i < r->n_windows && n < 4; i++) {
+        char key[64];
+        if (r->windows[i].role != JM_R_IDLE)
+            continue;
+        snprintf(key, sizeof key, "idle.%d.class", r->windows[i].id);
+        const char *class = jm_run_env(run, key);
+        n++;
+        double s = (double)(r->windows[i].t1 - r->windows[i].t0) / 1e9;
+        text = text ? jm_report_text(r, "%s, %s idle for %.4g s", text, class ? class : "unnamed", s)
+                    : jm_report_text(r, "%s idle for %.4g s", class ? class : "unnamed", s);
+    }
+    if (text)
+        return jm_report_text(r, "%s; gross figures first, net ones beside them", text);
+    return r->n_windows ? "no idle window: gross figures only" : NULL;
+}
+
 int jm_disclosure(const struct jm_run *run, struct jm_report *r, const struct jm_disclosure_row **rows,
                   size_t *n, struct jm_err *err)
 {
@@ -121,13 +203,13 @@ int jm_disclosure(const struct jm_run *run, struct jm_report *r, const struct jm
                                          : NULL);
     put(&l, "ISL", dist(r, &r->tokens.isl));
     put(&l, "OSL", dist(r, &r->tokens.osl));
-    FROM(&l, run, "workload", "load.workload", "mlperf.scenario");
-    FROM(&l, run, "arrival pattern", "plan.arrivals", "plan.shape", "mlperf.scenario");
-    FROM(&l, run, "load level", "plan.load", "plan.concurrency", "plan.rate", "loadgen.effective_target_qps");
-    FROM(&l, run, "model", "endpoint.model", "plan.model", "loadgen.sut_name");
-    FROM(&l, run, "precision", "plan.precision", "endpoint.precision");
-    FROM(&l, run, "engine", "endpoint.engine", "sut.framework");
-    FROM(&l, run, "accelerators", "nvml.gpus", "sut.accelerator_model_name");
+    put(&l, "workload", workload(run, r));
+    FROM(&l, run, "arrival pattern", "plan.shape", "load.shape", "mlperf.scenario");
+    put(&l, "load level", level(run, r));
+    FROM(&l, run, "model", "endpoint.model", "load.model", "plan.model", "loadgen.sut_name");
+    FROM(&l, run, "precision", "endpoint.precision", "plan.precision");
+    FROM(&l, run, "engine", "endpoint.engine", "endpoint.server", "sut.framework");
+    put(&l, "accelerators", accelerators(run, r));
     FROM(&l, run, "driver", "nvml.driver", "sut.driver");
     FROM(&l, run, "NVML", "nvml.version");
     FROM(&l, run, "CUDA", "nvml.cuda");
@@ -135,15 +217,18 @@ int jm_disclosure(const struct jm_run *run, struct jm_report *r, const struct jm
     put(&l, "SM clock", mean_of(run, r, "clock.sm", "MHz", 1e-6, err));
     put(&l, "temperature", mean_of(run, r, "temp", "°C", 1, err));
     put(&l, "windows", windows(r));
-    FROM(&l, run, "warm-up", "plan.warmup");
+    FROM(&l, run, "warm-up, s", "plan.warmup_s");
     FROM(&l, run, "sampling", "record.period", "mlperf.analyzer");
-    FROM(&l, run, "idle policy", "plan.idle");
+    FROM(&l, run, "window edges", "record.edge");
+    put(&l, "idle policy", idle(run, r));
     FROM(&l, run, "calibration", "calibration.id");
     FROM(&l, run, "PUE", "plan.pue");
     FROM(&l, run, "grid intensity", "factor.carbon");
     FROM(&l, run, "host", "host.name", "sut.system_name");
+    FROM(&l, run, "system", "host.product", "sut.system_name");
     FROM(&l, run, "CPU", "host.cpu", "sut.host_processor_model_name");
-    FROM(&l, run, "kernel", "host.kernel", "sut.operating_system");
+    FROM(&l, run, "operating system", "host.os", "sut.operating_system");
+    FROM(&l, run, "kernel", "host.kernel");
     put(&l, "tool", jm_report_text(r, "joulemark %s", r->joulemark ? r->joulemark : "?"));
     *rows = l.row;
     *n = l.n;

@@ -16,6 +16,8 @@
 #define JM_TH_COUNTER_GAUGE_REL 0.05
 /* Steady: throughput of the second half against the first. */
 #define JM_TH_STEADY_REL 0.10
+/* ... by more than the scatter of its tenths explains: t(0.975, 8), five batches a half. */
+#define JM_TH_STEADY_T 2.306
 /* Share of failed requests that is a warning, and an error. */
 #define JM_TH_FAILED_WARN  0.01
 #define JM_TH_FAILED_ERROR 0.50
@@ -26,8 +28,12 @@
 /* Client lag above 5 % of the median time per token, or its own core above 80 %: the client is the limit. */
 #define JM_TH_CLIENT_CPU 0.80
 #define JM_TH_CLIENT_LAG 0.05
-/* Wall-clock step inside a window, s. */
+/* Wall-clock step inside a window, s; what adjtimex may slew (500 ppm, and as much for the kernel's own) is
+ * none. */
 #define JM_TH_CLOCK_STEP_S 0.05
+#define JM_TH_CLOCK_SLEW   0.001
+/* Boot time running on without the monotonic clock, s. */
+#define JM_TH_SUSPEND_S 0.1
 /* Gaps in a gauge, share of the window. */
 #define JM_TH_GAP_WARN  0.001
 #define JM_TH_GAP_ERROR 0.05

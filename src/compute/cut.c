@@ -229,6 +229,8 @@ static void once(struct jm_str *s, const char *text)
 static void miss(struct jm_calc *c, size_t i, struct work *k, struct jm_cut *out)
 {
     int row = c->tree.failed[i];
+    if (row >= 0)
+        c->r->energy[row].missed = true;
     once(&k->reasons, jm_status_name(row >= 0 ? (int)c->r->energy[row].status : JM_S_UNSUPPORTED));
     k->count[c->r->tree->d[i].kind]++;
     k->domain[k->n_domain++] = (int)i;

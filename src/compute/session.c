@@ -54,6 +54,8 @@ static int put(struct jm_calc *c, const struct jm_calc_window *w, const char *me
         return jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
     x->q.have = isfinite(value);
     x->q.value = value;
+    if (!x->q.have)
+        x->q.reasons = isfinite(den) && !(den > 0) ? "no-requests" : "no-samples";
     x->numerator = num;
     x->denominator = den;
     x->numerator_name = num_name;
@@ -63,17 +65,40 @@ static int put(struct jm_calc *c, const struct jm_calc_window *w, const char *me
     return 0;
 }
 
-/* Queries of a stream scenario: result_query_count from v2.0 on; before, what the rounds' checkers used. */
-static double stream_queries(const struct jm_run *run, const char *scenario, double seconds)
+/* A stream scenario: what its energy is divided by, and how many samples one of those stands for. */
+struct stream {
+    double queries;
+    double samples; /* a query */
+    bool inferred;  /* a MultiStream result from a SingleStream run */
+};
+
+static bool first_round(const struct jm_run *run)
 {
     const char *round = jm_run_env(run, "mlperf.round");
-    double n = number(run, "loadgen.result_query_count");
-    if (round && strncmp(round, "v1.", 3) != 0)
-        return n;
-    return strcmp(scenario, "SingleStream") == 0
-               ? number(run, "loadgen.result_qps_with_loadgen_overhead") * seconds
-               : number(run, "loadgen.generated_query_count") *
-                     number(run, "loadgen.generated_samples_per_query");
+    return round && strncmp(round, "v1.", 3) == 0;
+}
+
+/* result_query_count from v2.0 on, a MultiStream query of eight samples; before, what the rounds' checkers
+ * used, by the sample. Inferred MultiStream is eight times the SingleStream query. */
+static struct stream stream_of(const struct jm_run *run, const char *scenario, double seconds)
+{
+    const char *claimed = jm_run_env(run, "mlperf.claimed_scenario");
+    bool single = scenario && strcmp(scenario, "SingleStream") == 0,
+         multi = scenario && strcmp(scenario, "MultiStream") == 0;
+    struct stream s = {.queries = NAN, .samples = 1};
+    if (!single && !multi)
+        return s;
+    s.inferred = single && claimed && strcmp(claimed, "MultiStream") == 0 && !first_round(run);
+    if (!first_round(run)) {
+        s.queries = number(run, "loadgen.result_query_count") / (s.inferred ? 8 : 1);
+        s.samples = multi || s.inferred ? 8 : 1;
+    } else if (single) {
+        s.queries = number(run, "loadgen.result_qps_with_loadgen_overhead") * seconds;
+    } else {
+        s.queries =
+            number(run, "loadgen.generated_query_count") * number(run, "loadgen.generated_samples_per_query");
+    }
+    return s;
 }
 
 /* Latency percentiles as LoadGen computed them, ns → s. */
@@ -139,7 +164,7 @@ int jm_results_session(struct jm_calc *c, const struct jm_calc_window *w)
            sps = first_of(c->run, sample_keys, &samples_from);
     const char *spl = "PTDaemon power.published (plain mean)";
     bool stream = scenario && (strcmp(scenario, "SingleStream") == 0 || strcmp(scenario, "MultiStream") == 0);
-    double queries = stream ? stream_queries(c->run, scenario, w->seconds) : NAN;
+    struct stream st = stream_of(c->run, scenario, w->seconds);
     rc = put(c, w, "power.mean.mlperf", &wall, p, NAN, NULL, NAN, NULL, spl);
     if (!rc) {
         c->r->results[c->r->n_results - 1].n = mean.n;
@@ -155,9 +180,17 @@ int jm_results_session(struct jm_calc *c, const struct jm_calc_window *w)
         rc = put(c, w, "samples_per_j", &wall, sps / p, sps, samples_from, p, "power.mean.mlperf", spl);
     if (!rc && isfinite(sps) && !stream)
         rc = put(c, w, "j_per.sample", &wall, p / sps, p, "power.mean.mlperf", sps, samples_from, spl);
-    if (!rc && stream && queries > 0)
-        rc = put(c, w, "mj_per_stream", &wall, 1000 * p * w->seconds / queries, p * w->seconds,
-                 "power.mean.mlperf x seconds", queries, "queries", spl);
+    if (!rc && stream) {
+        double joules = p * w->seconds;
+        const char *of = st.inferred ? "queries of 8 samples, inferred from SingleStream" : "queries";
+        if (!(st.queries > 0))
+            st.queries = NAN;
+        rc = put(c, w, "mj_per_stream", &wall, 1000 * joules / st.queries, joules,
+                 "power.mean.mlperf x seconds", st.queries, of, spl);
+        if (!rc)
+            rc = put(c, w, "samples_per_j", &wall, st.samples * st.queries / joules, st.samples * st.queries,
+                     "samples", joules, "power.mean.mlperf x seconds", spl);
+    }
     if (!rc && isfinite(sps)) {
         struct jm_result *x = jm_calc_result(c, w, "samples_per_s", NULL);
         rc = x ? 0 : jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");

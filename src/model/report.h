@@ -69,11 +69,12 @@ struct jm_finding {
     unsigned profiles;         /* bit per profile for which the severity holds; 0: all */
 };
 
-/* Energy of one channel in one window: the table behind the boundaries. */
+/* Energy of one channel in one window: the table behind the boundaries. Rows of a window follow each other. */
 struct jm_energy_row {
     int window, channel; /* indices */
     int domain;
     bool counted; /* part of at least one boundary's cut */
+    bool missed;  /* has no value, and a boundary counts its domain as missing */
     enum jm_status status;
     double joules, lo, hi; /* 95 %; NAN where none */
     double covered_s;      /* seconds of the window that readings cover */
