@@ -40,6 +40,32 @@ void syn_begin(struct syn *s, const char *name)
     MUST(jm_run_put_clock_pair(s->w, &p, err));
 }
 
+int syn_domain(struct syn *s, int parent, enum jm_domain_kind kind, const char *key)
+{
+    int d = -1;
+    MUST(d = jm_domain_add(&s->tree, parent, kind, key, key, err));
+    return d;
+}
+
+int syn_channel(struct syn *s, struct jm_channel *c)
+{
+    int id = -1;
+    c->meter = s->meter;
+    MUST(jm_run_put_domains(s->w, &s->tree, err));
+    MUST(jm_run_put_channel(s->w, c, &id, err));
+    return id;
+}
+
+void syn_reading(struct syn *s, int channel, double at, int64_t value, enum jm_status status)
+{
+    struct jm_reading r = {.t0 = NS(at),
+                           .t1 = NS(at) + 1000,
+                           .value = value,
+                           .channel = (uint32_t)channel,
+                           .status = (uint8_t)status};
+    MUST(jm_run_put_readings(s->w, &r, 1, err));
+}
+
 static int channel(struct syn *s, const char *name, const char *device, enum jm_channel_kind kind,
                    enum jm_unit unit, int domain)
 {
@@ -51,6 +77,8 @@ static int channel(struct syn *s, const char *name, const char *device, enum jm_
                            .gain_tol = NAN,
                            .offset_tol = NAN,
                            .domain = domain,
+                           .flags = s->chan_flags,
+                           .provenance = s->provenance,
                            .period_ns = unit == JM_U_J ? 100000000 : 1000000000};
     int id = -1;
     snprintf(c.name, sizeof c.name, "%s", name);
@@ -66,22 +94,36 @@ static void reading(struct syn *s, int chan, int64_t t, int64_t v)
     MUST(jm_run_put_readings(s->w, &r, 1, err));
 }
 
-int syn_gpu(struct syn *s, const char *uuid, double watts, double from, double to)
+int syn_counter(struct syn *s, int domain, const char *device, double watts, double from, double to)
 {
-    int d = -1;
-    MUST(d = jm_domain_add(&s->tree, s->node, JM_D_GPU, uuid, uuid, err));
-    int c = channel(s, "energy", uuid, JM_CH_COUNTER, JM_U_J, d);
+    int c = channel(s, "energy", device, JM_CH_COUNTER, JM_U_J, domain);
     for (int64_t t = NS(from); t <= NS(to); t += 100000000)
         reading(s, c, t, 5000000 + llround((double)(t - NS(from)) / 1e9 * watts * 1e3));
     return c;
 }
 
-int syn_wall(struct syn *s, double watts, double from, double to)
+int syn_gauge(struct syn *s, int domain, const char *name, double watts, double from, double to)
 {
-    int c = channel(s, "power", "wall", JM_CH_GAUGE, JM_U_W, s->inlet);
+    int c = channel(s, name, name, JM_CH_GAUGE, JM_U_W, domain);
     for (int64_t t = NS(from); t <= NS(to); t += 1000000000)
         reading(s, c, t, llround(watts * 1e3));
     return c;
+}
+
+int syn_gpu(struct syn *s, const char *uuid, double watts, double from, double to)
+{
+    return syn_counter(s, syn_domain(s, s->node, JM_D_GPU, uuid), uuid, watts, from, to);
+}
+
+int syn_wall(struct syn *s, double watts, double from, double to)
+{
+    return syn_gauge(s, s->inlet, "power", watts, from, to);
+}
+
+void syn_put(struct syn *s, struct jm_request *q, const struct jm_token_event *ev, size_t n)
+{
+    q->id = ++s->next_request;
+    MUST(jm_run_put_request(s->w, q, ev, n, err));
 }
 
 void syn_window(struct syn *s, enum jm_role role, int trial, double from, double to)
@@ -164,4 +206,12 @@ const struct jm_finding *syn_finding(const struct syn *s, const char *id)
         if (strcmp(s->r->findings[i].id, id) == 0)
             return &s->r->findings[i];
     return NULL;
+}
+
+int syn_findings(const struct syn *s, const char *id)
+{
+    int n = 0;
+    for (size_t i = 0; i < s->r->n_findings; i++)
+        n += strcmp(s->r->findings[i].id, id) == 0;
+    return n;
 }
