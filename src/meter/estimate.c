@@ -117,7 +117,7 @@ static int estimate_open(const struct jm_meter_env *env, struct jm_domain_tree *
     c->sane_max = env->tdp_w * 1.1;
     c->provenance = JM_P_ESTIMATED;
     c->domain = domain;
-    c->flags = JM_CHF_ON_REQUEST | (measured ? JM_CHF_MIRROR : 0);
+    c->flags = JM_CHF_EDGE | JM_CHF_ON_REQUEST | (measured ? JM_CHF_MIRROR : 0);
     *out = m;
     return 0;
 }
@@ -129,8 +129,7 @@ static size_t estimate_read(struct jm_meter *m, const struct jm_clock *clock, en
     char head[512]; /* the first line is what counts */
     int64_t busy = 0;
     int cpus;
-    if (set != JM_READ_ALL)
-        return 0;
+    (void)set; /* one counter, of every set */
     *out = (struct jm_reading){.t0 = jm_clock_mono(clock)};
     int rc = look(e->fd, head, sizeof head, &busy, &cpus);
     out->t1 = jm_clock_mono(clock);
