@@ -8,7 +8,7 @@
 
 #include "base/stats.h"
 #include "compute/observe.h"
-#include "compute/refresh.h"
+#include "compute/shape.h"
 
 #include "base/banned.h"
 
@@ -161,52 +161,52 @@ struct sums {
     bool any;
 };
 
+/* Adds the line from (a, ya) to (b, yb). What nobody looked at is a gap: the line stands in for it, with the
+ * doubt that it deserves. */
+static void add_line(const struct gauge *g, struct sums *s, double a, double ya, double b, double yb,
+                     bool gap)
+{
+    double overlap = 0, part = b > a ? line_part(a, ya, b, yb, g->len, &overlap) : 0;
+    if (!(overlap > 0))
+        return;
+    s->joules += part;
+    if (gap) {
+        s->n_gaps++;
+        s->gap_s += overlap;
+        s->gap_var += jm_shape_gap(&g->shape, b - a) * overlap * overlap / ((b - a) * (b - a));
+    } else {
+        s->covered += overlap;
+    }
+}
+
 /* Trapezoid over the centres of the values; for contiguous blocks each value over its own block. */
-static void integrate(const struct gauge *g, bool blocks, struct jm_edge edge[2], struct sums *s)
+static void integrate(const struct gauge *g, bool blocks, struct sums *s)
 {
     struct jm_observer o;
     struct jm_observation x;
-    double last = 0, last_y = 0, cum = 0;
+    double last = 0, last_y = 0;
     jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, g->poll, g->gap_limit);
     while (jm_observer_next(&o, &x)) {
-        double at = blocks ? x.at : x.at - g->lag;
-        if (!s->any) {
-            s->first = blocks && g->period > 0 ? at - g->period : at;
-            s->first_y = x.value;
-            if (blocks) {
-                struct jm_refresh start = {s->first, s->first, 0};
-                jm_edge_push(&edge[0], &start);
-                jm_edge_push(&edge[1], &start);
-                last = s->first;
-                last_y = x.value;
-            }
-        }
-        if (s->any || blocks) {
-            double dt = at - last, overlap;
-            bool contiguous = blocks && !x.after_gap && dt < 1.6 * g->spacing;
-            double ya = contiguous ? x.value : last_y;
-            double part = dt > 0 ? line_part(last, ya, at, x.value, g->len, &overlap) : 0;
-            if (dt > 0 && overlap > 0) {
-                s->joules += part;
-                if (x.after_gap || dt > g->gap_limit) {
-                    s->n_gaps++;
-                    s->gap_s += overlap;
-                    s->gap_var += jm_shape_gap(&g->shape, dt) * overlap * overlap / (dt * dt);
-                } else {
-                    s->covered += overlap;
-                }
-                if (x.value != last_y)
-                    s->changes++;
-            }
-            cum += 0.5 * (ya + x.value) * (dt > 0 ? dt : 0);
-        }
-        if (at >= 0 && at <= g->len)
-            s->n_obs++;
+        double at = blocks ? x.at : x.at - g->lag, dt = at - last;
         if (blocks) {
-            struct jm_refresh e = {at, at, cum};
-            jm_edge_push(&edge[0], &e);
-            jm_edge_push(&edge[1], &e);
+            double from = s->any && !x.after_gap && dt < 1.6 * g->spacing ? last : at - g->period;
+            if (s->any && from > last)
+                add_line(g, s, last, last_y, from, x.value, true);
+            else if (s->any && from < last)
+                from = last;
+            if (!s->any)
+                s->first = from;
+            add_line(g, s, from, x.value, at, x.value, false);
+        } else if (s->any) {
+            add_line(g, s, last, last_y, at, x.value, x.after_gap || dt > g->gap_limit);
+        } else {
+            s->first = at;
         }
+        if (!s->any)
+            s->first_y = x.value;
+        else if (x.value != last_y && at >= 0 && last <= g->len)
+            s->changes++;
+        s->n_obs += at >= 0 && at <= g->len;
         s->any = true;
         s->last = last = at;
         s->last_y = last_y = x.value;
@@ -267,8 +267,7 @@ static double timing(const struct gauge *g, double *dof)
     return sqrt(sum / n);
 }
 
-static void uncertainty(struct gauge *g, const struct sums *s, const struct jm_edge edge[2], bool blocks,
-                        struct jm_energy *out)
+static void uncertainty(struct gauge *g, const struct sums *s, bool blocks, struct jm_energy *out)
 {
     double part[PARTS] = {0}, dof[PARTS];
     for (int i = 0; i < PARTS; i++)
@@ -299,7 +298,6 @@ static void uncertainty(struct gauge *g, const struct sums *s, const struct jm_e
         out->u_shape = hypot(part[1], part[2]);
         out->alike = blocks ? 0.6 : 1; /* the same ramp for all; blocks of unknown phase share less */
     }
-    (void)edge;
     part[3] = out->u_timing;
     part[4] = out->u_quantum;
     part[5] = out->u_gap;
@@ -344,11 +342,8 @@ int jm_energy_gauge(const struct jm_channel *c, const struct jm_reading *r, size
     bool blocks = g.sem == JM_G_BLOCK_MEAN && g.period > 0 && g.spacing < 1.6 * g.period;
     g.lag = g.window / 2;
     survey(&g);
-    struct jm_edge edge[2];
-    memset(edge, 0, sizeof edge);
-    edge[1].t = g.len;
     struct sums s = {0};
-    integrate(&g, blocks, edge, &s);
+    integrate(&g, blocks, &s);
     snprintf(out->method, sizeof out->method, "%s", method_of(g.sem));
     out->n_refreshes = s.n_obs;
 
@@ -392,7 +387,7 @@ int jm_energy_gauge(const struct jm_channel *c, const struct jm_reading *r, size
         return 0;
     }
     out->joules = s.joules;
-    uncertainty(&g, &s, edge, blocks, out);
+    uncertainty(&g, &s, blocks, out);
     if (!isnan(c->gain_tol))
         out->gain_bound =
             c->gain_tol * fabs(out->joules) + (isnan(c->offset_tol) ? 0 : c->offset_tol * g.len);

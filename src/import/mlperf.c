@@ -174,7 +174,7 @@ static int add_channel(struct work *k, int meter, int domain, const char *name, 
                            .offset_tol = __builtin_nan(""),
                            .provenance = JM_P_MEASURED,
                            .domain = domain,
-                           .flags = flags};
+                           .flags = flags | JM_CHF_STAMPED};
     snprintf(c.name, sizeof c.name, "%s", name);
     snprintf(c.device, sizeof c.device, "%s", device);
     snprintf(c.source, sizeof c.source, "PTDaemon log spl.txt");
