@@ -78,35 +78,12 @@ void jm_jsonw_end(struct jm_jsonw *w)
         jm_str_addc(w->out, '\n');
 }
 
-/* Length of the well-formed UTF-8 sequence at p (Unicode table 3-7), or 0. */
-static size_t utf8_len(const unsigned char *p, size_t n)
-{
-    unsigned char c = p[0];
-    if (c < 0x80)
-        return 1;
-    size_t len = c >= 0xc2 && c <= 0xdf ? 2 : c >= 0xe0 && c <= 0xef ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
-    if (!len || len > n)
-        return 0;
-    unsigned char lo = c == 0xe0   ? 0xa0
-                       : c == 0xf0 ? 0x90
-                                   : 0x80,
-                  hi = c == 0xed   ? 0x9f
-                       : c == 0xf4 ? 0x8f
-                                   : 0xbf;
-    if (p[1] < lo || p[1] > hi)
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    return len;
-}
-
 static void quoted(struct jm_str *out, struct jm_span s)
 {
     const unsigned char *p = (const unsigned char *)s.p;
     jm_str_addc(out, '"');
     for (size_t i = 0, plain = 0; i <= s.n;) {
-        size_t len = i < s.n ? utf8_len(p + i, s.n - i) : 0;
+        size_t len = i < s.n ? jm_utf8_len(s.p + i, s.n - i) : 0;
         if (i < s.n && len && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\') {
             i += len;
             continue;

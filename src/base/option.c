@@ -97,11 +97,17 @@ int jm_opt_set(const struct jm_opt *row, void *base, const char *text, struct jm
     int rc = 0;
     switch (row->type) {
     case JM_OPT_FLAG: return set_flag(row, at, text, err);
-    case JM_OPT_STR: *(const char **)at = text; return 0;
+    case JM_OPT_STR:
+        if (!text[0]) /* most likely a variable of a script that is not set */
+            return jm_err_set(err, JM_EUSAGE, "--%s: the value is empty", row->name);
+        *(const char **)at = text;
+        return 0;
     case JM_OPT_ENUM: return set_enum(row, at, text, err);
     case JM_OPT_LIST: {
         struct jm_opt_list *l = at;
         size_t most = sizeof l->item / sizeof l->item[0];
+        if (!text[0])
+            return jm_err_set(err, JM_EUSAGE, "--%s: the value is empty", row->name);
         if (l->n == most)
             return jm_err_set(err, JM_EUSAGE, "--%s: given more than %zu times", row->name, most);
         l->item[l->n++] = text;

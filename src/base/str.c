@@ -140,6 +140,46 @@ void jm_str_wrap(struct jm_str *out, struct jm_span text, size_t at, size_t widt
     jm_str_addc(out, '\n');
 }
 
+size_t jm_utf8_len(const char *text, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    unsigned char c = p[0];
+    if (c < 0x80)
+        return 1;
+    size_t len = c >= 0xc2 && c <= 0xdf ? 2 : c >= 0xe0 && c <= 0xef ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+    if (!len || len > n)
+        return 0;
+    unsigned char lo = c == 0xe0   ? 0xa0
+                       : c == 0xf0 ? 0x90
+                                   : 0x80,
+                  hi = c == 0xed   ? 0x9f
+                       : c == 0xf4 ? 0x8f
+                                   : 0xbf;
+    if (p[1] < lo || p[1] > hi)
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    return len;
+}
+
+void jm_text_plain(char *p, size_t n, bool lines)
+{
+    for (size_t i = 0, len; i < n; i += len) {
+        unsigned char c = (unsigned char)p[i];
+        len = jm_utf8_len(p + i, n - i);
+        if (c == '\t' || c == '\r' || c == '\n') {
+            if (c != '\n' || !lines)
+                p[i] = ' ';
+        } else if (!len || c < 0x20 || c == 0x7f) {
+            p[i] = '?';
+            len = 1;
+        } else if (c == 0xc2 && (unsigned char)p[i + 1] < 0xa0) {
+            p[i] = p[i + 1] = '?'; /* the control characters of the second half */
+        }
+    }
+}
+
 struct jm_span jm_str_span(const struct jm_str *s)
 {
     return (struct jm_span){s->buf, s->len};

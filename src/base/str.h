@@ -31,6 +31,11 @@ void jm_str_pad(struct jm_str *s, size_t upto_len, char c); /* appends c until l
 /* Appends text word by word from column at, starting on the line that out ends with (on a new one where that
  * is already past at), lines no longer than width, and a line end. */
 void jm_str_wrap(struct jm_str *out, struct jm_span text, size_t at, size_t width);
+/* Length of the well-formed UTF-8 sequence at p (Unicode table 3-7), or 0. n > 0. */
+size_t jm_utf8_len(const char *p, size_t n);
+/* Makes foreign text fit for a terminal, in place: control characters and bytes that are no UTF-8 become '?',
+ * tabs and line ends a blank; with lines true line feeds stay. */
+void jm_text_plain(char *p, size_t n, bool lines);
 struct jm_span jm_str_span(const struct jm_str *s);
 /* Gives the buffer to the caller (free() it) and leaves the string empty; NULL when failed. */
 char *jm_str_detach(struct jm_str *s);

@@ -22,9 +22,7 @@ static void init(void *opts)
     jm_present_init(&o->present);
     jm_session_opts_init(&o->session);
     jm_bench_opts_init(&o->bench);
-    o->session.output = "out/demo.jmr";
     o->session.label = "demo";
-    o->session.force = true;
     o->bench.concurrency = 32;
     o->bench.ignore_eos = true;
     o->bench.idle = 4 * JM_NS_PER_S;
@@ -45,6 +43,8 @@ static int report(struct jm_cli *cli, struct jm_session *s, const struct opts *o
     int rc = jm_path_beside(s->path.buf, ".html", &path, err);
     if (!rc)
         rc = jm_present_file(cli, s->path.buf, &o->present, "html", &html, &v, err);
+    if (!rc)
+        rc = jm_path_spare_run(path.buf, err);
     if (!rc)
         rc = jm_file_write(path.buf, jm_str_span(&html), err);
     if (!rc && !cli->common->json)
@@ -82,6 +82,10 @@ static int demo(struct jm_cli *cli, void *opts, struct jm_err *err)
     int rc = jm_signals_catch(err);
     if (rc)
         return rc;
+    if (!o->session.output) {
+        o->session.output = "out/demo.jmr";
+        o->session.force = true; /* our own name: the demo before */
+    }
     jm_cli_meter_env(cli, &env);
     if (cli->n_operands)
         return measured(cli, o, &env, cli->operand[0], err);
@@ -107,6 +111,8 @@ static const struct jm_opt table[] = {
      .deflt = "the first of /v1/models"},
     {"output", 'o', JM_OPT_STR, offsetof(struct opts, session.output), .arg = "FILE",
      .help = "Run file to write; the report lies beside it.", .deflt = "out/demo.jmr"},
+    {"force", 0, JM_OPT_FLAG, offsetof(struct opts, session.force),
+     .help = "Write over an existing run file; out/demo.jmr is written over anyway."},
     JM_OPT_JSON,
     JM_OPTS_METER,
     JM_OPTS_COMMON,

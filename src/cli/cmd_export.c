@@ -26,6 +26,8 @@ static int export(struct jm_cli *cli, void *opts, struct jm_err *err)
     if (!rc)
         rc = jm_run_open(cli->operand[0], &run, err);
     if (!rc)
+        rc = jm_path_spare_run(path.buf, err);
+    if (!rc)
         rc = jm_file_mkparents(path.buf, err);
     if (!rc)
         rc = jm_run_export(run, format == AS_CSV ? "csv" : "json", path.buf, err);

@@ -29,6 +29,8 @@ static int report(struct jm_cli *cli, void *opts, struct jm_err *err)
     if (!rc)
         rc = jm_present_file(cli, cli->operand[0], &o->present, "html", &html, &v, err);
     if (!rc)
+        rc = jm_path_spare_run(path.buf, err);
+    if (!rc)
         rc = jm_file_mkparents(path.buf, err);
     if (!rc)
         rc = jm_file_write(path.buf, jm_str_span(&html), err);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "cli/child.h"
 #include "cli/cmds.h"
+#include "cli/path.h"
 #include "cli/session.h"
 
 #include "base/banned.h"
@@ -121,8 +122,10 @@ static int write_summary(struct jm_session *s, const struct opts *o, int *verdic
             ; /* only --strict asked */
         else if (own_stdout)
             jm_cli_out(s->cli, jm_str_span(&out));
-        else if (o->summary)
+        else if (o->summary && !(rc = jm_path_spare_run(o->summary, err)))
             rc = jm_file_write(o->summary, jm_str_span(&out), err);
+        else if (o->summary)
+            ; /* err says why */
         else
             fwrite(out.buf, 1, out.len, stderr);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
 #include "cli/cmds.h"
+#include "cli/path.h"
 #include "cli/present.h"
 
 #include "base/banned.h"
@@ -29,7 +30,9 @@ static int show(struct jm_cli *cli, void *opts, struct jm_err *err)
     int rc = jm_present_file(cli, cli->operand[0], &o->present, cli->common->json ? "json" : o->format, &s,
                              &v, err);
     if (!rc && o->output) {
-        rc = jm_file_mkparents(o->output, err);
+        rc = jm_path_spare_run(o->output, err);
+        if (!rc)
+            rc = jm_file_mkparents(o->output, err);
         if (!rc)
             rc = jm_file_write(o->output, jm_str_span(&s), err);
     } else if (!rc) {

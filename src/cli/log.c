@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/banned.h"
 
@@ -13,7 +14,10 @@ static void to_stderr(void *self, enum jm_log_level level, const char *room, con
     struct jm_term *t = self;
     char line[1200];
     const char *on = t->err_color ? colors[level] : "", *off = on[0] ? "\033[0m" : "";
-    snprintf(line, sizeof line, "%sjoulemark %s: %s: %s%s", on, room, names[level], text, off);
+    char plain[1024];
+    snprintf(plain, sizeof plain, "%s", text);
+    jm_text_plain(plain, strlen(plain), true); /* servers and files speak in it too */
+    snprintf(line, sizeof line, "%sjoulemark %s: %s: %s%s", on, room, names[level], plain, off);
     jm_term_say(t, line);
 }
 

@@ -68,6 +68,7 @@ void jm_cli_say(struct jm_cli *cli, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
     va_end(ap);
+    jm_text_plain(text, strlen(text), true); /* servers and files speak in it too */
     jm_term_say(&cli->term, text);
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "run/internal.h"
@@ -84,6 +85,8 @@ int jm_run_header(const char *path, struct jm_run_header *out, struct jm_err *er
             break;
         n += (size_t)k;
     }
+    struct stat st;
+    int64_t have = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : INT64_MAX;
     close(fd);
     if (n < sizeof h || memcmp(h, "SQLite format 3", 16) != 0)
         return jm_err_set(
@@ -104,6 +107,12 @@ int jm_run_header(const char *path, struct jm_run_header *out, struct jm_err *er
                           "%s is a run file of version %d, and this joulemark (" JM_VERSION
                           ") reads up to version %d; use the joulemark that wrote it, or a newer one",
                           path, out->version, JM_RUN_VERSION);
+    /* SQLite takes what is missing of the last page as zeros. The count of pages is true where the counter
+     * beside it is the file's own (SQLite file format, 1.3.7). */
+    int64_t page = h[16] << 8 | h[17], want = (page == 1 ? 65536 : page) * (int64_t)be32(h + 28);
+    if (!out->wal && memcmp(h + 24, h + 92, 4) == 0 && have < want)
+        return jm_err_set(err, JM_ECORRUPT, "%s is damaged: only %lld of its %lld bytes are there", path,
+                          (long long)have, (long long)want);
     return 0;
 }
 

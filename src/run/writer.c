@@ -24,27 +24,48 @@ int jm_run_remove(const char *path, struct jm_err *err)
             return jm_err_set(err, JM_ENOMEM, "out of memory");
         struct stat st;
         int e = 0;
-        if (lstat(p, &st) == 0 && !S_ISREG(st.st_mode))
-            e = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+        bool other = lstat(p, &st) == 0 && !S_ISREG(st.st_mode);
+        if (other)
+            jm_err_set(err, JM_ECONFLICT, "%s is no regular file and is not replaced by a run file", p);
         else if (unlink(p) && errno != ENOENT)
             e = errno;
         sqlite3_free(p);
+        if (other)
+            return JM_ECONFLICT;
         if (e)
             return jm_err_sys(err, e, "cannot replace %s%s", path, suffix[i]);
     }
     return 0;
 }
 
+/* A file that another process is recording or reading is not taken from under it: what it still has to
+ * write would be lost. SQLite locks bytes of the 512 from 2^30 on. */
+static int not_in_use(const char *path, struct jm_err *err)
+{
+    struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1 << 30, .l_len = 512};
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return 0; /* what is wrong is said when it is replaced */
+    bool used = fcntl(fd, F_GETLK, &l) == 0 && l.l_type != F_UNLCK;
+    close(fd);
+    return used ? jm_err_set(err, JM_ECONFLICT, "%s is in use by process %ld and is not overwritten", path,
+                             (long)l.l_pid)
+                : 0;
+}
+
 static int make_file(const char *path, bool overwrite, struct jm_err *err)
 {
-    int rc = overwrite ? jm_run_remove(path, err) : 0;
+    int rc = overwrite ? not_in_use(path, err) : 0;
+    if (!rc && overwrite)
+        rc = jm_run_remove(path, err);
     if (rc)
         return rc;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST)
         return jm_err_set(
             err, JM_ECONFLICT,
-            "%s exists already and is not overwritten; choose another name, or ask for overwriting", path);
+            "%s exists already and is not overwritten; choose another name, or write over it (--force)",
+            path);
     if (fd < 0)
         return jm_err_sys(err, errno, "cannot create %s", path);
     close(fd);

@@ -10,11 +10,14 @@
 
 static void esc(struct jm_str *s, const char *t)
 {
+    size_t at = s->len;
     for (; t && *t; t++) {
         if (strchr("|*_`<>[]\\", *t))
             jm_str_addc(s, '\\');
-        jm_str_addc(s, *t == '\n' ? ' ' : *t);
+        jm_str_addc(s, *t);
     }
+    if (!s->failed)
+        jm_text_plain(s->buf + at, s->len - at, false);
 }
 
 static void energy(struct jm_str *s, const struct jm_report *r)

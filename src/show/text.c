@@ -34,12 +34,8 @@ static int columns(const char *s, size_t n)
     return c;
 }
 
-static void add(struct out *o, const char *s)
+static void add_ascii(struct out *o, const char *s)
 {
-    if (!o->o->ascii) {
-        jm_str_adds(o->s, s);
-        return;
-    }
     static const struct {
         const char *u, *a;
     } map[] = {{"±", "+-"}, {"–", "-"}, {"µ", "u"}, {"×", "x"}, {"·", "-"}, {"─", "-"}, {"°", " "}};
@@ -58,6 +54,18 @@ static void add(struct out *o, const char *s)
             jm_str_addc(o->s, *s);
         s += n;
     }
+}
+
+/* Labels, names and reasons come from outside: none of them may speak to the terminal. */
+static void add(struct out *o, const char *s)
+{
+    size_t at = o->s->len;
+    if (o->o->ascii)
+        add_ascii(o, s);
+    else
+        jm_str_adds(o->s, s);
+    if (!o->s->failed)
+        jm_text_plain(o->s->buf + at, o->s->len - at, false);
 }
 
 /* Left-aligned in width columns (cut with ".." when longer), or right-aligned. */
@@ -130,8 +138,7 @@ static void head(struct out *o)
     char line[512];
     int errors = 0, warnings = 0;
     style(o, BOLD);
-    snprintf(line, sizeof line, "%s", r->label ? r->label : "joulemark run");
-    add(o, line);
+    add(o, r->label ? r->label : "joulemark run");
     style(o, PLAIN);
     if (r->simulated) {
         style(o, YELLOW);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -247,12 +248,36 @@ static void errors(void **state)
     assert_string_equal(jm_ecode_name(0), "ok");
 }
 
+static void plain(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *out;
+        bool lines;
+    } row[] = {
+        {"a \xc2\xb1 \xe2\x82\xac \xf0\x9f\x94\x8b", "a \xc2\xb1 \xe2\x82\xac \xf0\x9f\x94\x8b", false},
+        {"\x1b[31mred\x07\x7f", "?[31mred??", false},
+        {"a\tb\nc\r", "a b c ", false},
+        {"a\tb\nc\r", "a b\nc ", true},
+        {"\xc2\x9b"
+         "1m",
+         "??1m", true},                           /* CSI in one character */
+        {"\xff\xc3-\xe2\x82", "??-??", true},     /* no UTF-8; cut in the middle */
+        {"\xed\xa0\x80\xc0\xaf", "?????", true}}; /* surrogate, overlong slash */
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s", row[i].in);
+        jm_text_plain(text, strlen(text), row[i].lines);
+        assert_string_equal(text, row[i].out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(str_grows), cmocka_unit_test(str_without_memory),
                                        cmocka_unit_test(wrapping),  cmocka_unit_test(spans),
                                        cmocka_unit_test(numbers),   cmocka_unit_test(civil_dates),
                                        cmocka_unit_test(rfc3339),   cmocka_unit_test(virtual_clock),
-                                       cmocka_unit_test(errors)};
+                                       cmocka_unit_test(errors),    cmocka_unit_test(plain)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ static void an_existing_file_stays(void **state)
     jm_run_close(opened(path));
     assert_int_equal(jm_run_create("/nonexistent/x.jmr", &c, &w, &err), JM_EABSENT);
     c.overwrite = true;
-    assert_int_equal(jm_run_create("/tmp", &c, &w, &err), JM_EIO); /* a folder is not replaced */
+    assert_int_equal(jm_run_create("/tmp", &c, &w, &err), JM_ECONFLICT); /* a folder is not replaced */
 }
 
 static void wrong_input_is_refused(void **state)
