@@ -147,6 +147,9 @@ class Usage(unittest.TestCase):
             self.fails(4, "cannot open " + path, "version", "--config", path)
             with open(path, "w", encoding="utf-8") as f:
                 f.write("jsn: true\n")
+            if os.environ.get("JM_HAVE_YAML") == "0":
+                self.fails(4, "built without libyaml", "version", "--config", path)
+                return
             self.fails(2, f"{path}: line 1, column 1: unknown key \"jsn\"; did you mean \"json\"?", "version",
                        "--config", path)
             with open(path, "w", encoding="utf-8") as f:

@@ -393,7 +393,8 @@ static void read_while_driven(void **state)
     int (*list)(nvmlDevice_t, unsigned *, nvmlProcessInfo_t *) = (int (*)(
         nvmlDevice_t, unsigned *, nvmlProcessInfo_t *))sim_fn(&m, "nvmlDeviceGetComputeRunningProcesses_v3");
     unsigned long long last = 0, mj;
-    for (int i = 0; i < 20000; i++) {
+    /* on a busy machine the writer may not have had its turn yet: go on until it has */
+    for (int i = 0; i < 20000 || (!last && i < 20000000); i++) {
         nvmlProcessInfo_t p[8];
         unsigned n = 8;
         assert_int_equal(list(m.dev[0], &n, p), 0);
