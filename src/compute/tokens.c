@@ -219,18 +219,19 @@ static int every_window(struct jm_calc *c, const struct jm_request *q)
     return 0;
 }
 
-static void count_token(struct jm_calc_window *w, int64_t at, double tokens, double reasoning, bool good)
+static void add_tokens(struct jm_tally *t, double tokens, double reasoning, bool good)
 {
-    struct jm_tally *t = &w->tally;
     t->output += tokens;
     t->reasoning += reasoning;
     t->visible += tokens - reasoning;
     if (good)
         t->qualified += tokens;
-    if (t->per_bucket) {
-        size_t b = (size_t)(((uint64_t)at - (uint64_t)w->w->t0) / (uint64_t)t->bucket_ns);
-        t->per_bucket[b < t->n_buckets ? b : t->n_buckets - 1] += tokens;
-    }
+}
+
+static size_t bucket_of(const struct jm_calc_window *w, int64_t at)
+{
+    size_t b = (size_t)(((uint64_t)at - (uint64_t)w->w->t0) / (uint64_t)w->tally.bucket_ns);
+    return b < w->tally.n_buckets ? b : w->tally.n_buckets - 1;
 }
 
 struct pass {
@@ -240,11 +241,21 @@ struct pass {
     unsigned char *had_events; /* by index of the request */
 };
 
+/* Requests are sorted by id, and their events come nearly in that order. */
 static const struct jm_request *find(struct pass *p, int64_t id)
 {
-    while (p->at < p->n && p->q[p->at].id < id)
-        p->at++;
-    return p->at < p->n && p->q[p->at].id == id ? &p->q[p->at] : NULL;
+    size_t lo = 0, hi = p->n;
+    if (p->at + 1 < p->n && p->q[p->at + 1].id == id)
+        return &p->q[++p->at];
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (p->q[mid].id < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    p->at = lo;
+    return lo < p->n && p->q[lo].id == id ? &p->q[lo] : NULL;
 }
 
 /* How many tokens an event stands for, and how many of them are reasoning, when only totals are known. */
@@ -255,6 +266,7 @@ struct shares {
     double part;        /* of a text event's tokens: reasoning that the stream does not tell apart */
     double hidden;      /* reasoning tokens that no event carried: they came before the first event */
     double mean;        /* tokens an event, for the uncertainty */
+    int64_t from, to;   /* first and last stamp, in whatever order the events are */
 };
 
 static struct shares shares(const struct jm_request *q, const struct jm_token_event *ev, size_t n,
@@ -262,13 +274,17 @@ static struct shares shares(const struct jm_request *q, const struct jm_token_ev
 {
     uint64_t counted = 0;
     size_t known = 0, think = 0;
+    int64_t from = ev[0].t, to = ev[0].t;
     for (size_t i = 0; i < n; i++) {
+        from = ev[i].t < from ? ev[i].t : from;
+        to = ev[i].t > to ? ev[i].t : to;
         known += (ev[i].flags & JM_TE_COUNT_KNOWN) != 0;
         think += (ev[i].flags & JM_TE_REASONING) != 0;
         counted += ev[i].tokens;
     }
     *total = q->output_tokens >= 0 ? q->output_tokens : known == n ? (int64_t)counted : -1;
-    struct shares s = {.exact = known == n && (int64_t)counted == *total, .told = think > 0};
+    struct shares s = {
+        .exact = known == n && (int64_t)counted == *total, .told = think > 0, .from = from, .to = to};
     if (*total < 0)
         return s;
     double t = (double)*total, r = q->reasoning_tokens < 0 ? NAN : fmin((double)q->reasoning_tokens, t);
@@ -301,24 +317,42 @@ static int gaps(struct jm_calc_window *w, const struct jm_token_event *ev, size_
 static void output(struct jm_calc_window *w, const struct jm_token_event *ev, size_t n,
                    const struct shares *s, bool good)
 {
-    size_t k = 0;
+    struct jm_tally *t = &w->tally;
+    double sum = 0, think = 0;
+    size_t k = 0, bucket = SIZE_MAX;
+    int64_t from = 0, to = -1; /* the time of the bucket */
     for (size_t i = 0; i < n; i++) {
-        if (!inside(w->w, ev[i].t))
+        int64_t at = ev[i].t;
+        if (!inside(w->w, at))
             continue;
-        bool think = ev[i].flags & JM_TE_REASONING;
-        double tokens = s->exact ? ev[i].tokens : think ? s->think : s->text;
+        bool thinks = ev[i].flags & JM_TE_REASONING;
+        double tokens = s->exact ? ev[i].tokens : thinks ? s->think : s->text;
         k++;
-        count_token(w, ev[i].t, tokens, think ? tokens : tokens * s->part, good);
+        sum += tokens;
+        think += thinks ? tokens : tokens * s->part;
+        if (!t->per_bucket)
+            continue;
+        if (at < from || at >= to) { /* most events lie in the bucket of the one before */
+            bucket = bucket_of(w, at);
+            from = (int64_t)((uint64_t)w->w->t0 + bucket * (uint64_t)t->bucket_ns);
+            to = from + t->bucket_ns;
+        }
+        t->per_bucket[bucket] += tokens;
     }
-    if (s->hidden > 0 && inside(w->w, ev[0].t))
-        count_token(w, ev[0].t, s->hidden, s->hidden, good);
+    if (s->hidden > 0 && inside(w->w, ev[0].t)) {
+        sum += s->hidden;
+        think += s->hidden;
+        if (t->per_bucket)
+            t->per_bucket[bucket_of(w, ev[0].t)] += s->hidden;
+    }
+    add_tokens(t, sum, think, good);
     /* Where an edge cuts a request whose events do not say their counts: each has one token at least, and
      * which have more is not known. Variance of the sum of k of n such counts with a known total. */
     if (!s->exact && k > 0 && k < n) {
         double u2 = s->mean * fabs(s->mean - 1) * (double)k * (double)(n - k) / (double)n;
-        w->tally.u_output += u2;
+        t->u_output += u2;
         if (good)
-            w->tally.u_qualified += u2;
+            t->u_qualified += u2;
     }
 }
 
@@ -335,9 +369,9 @@ static int on_events(void *self, int64_t id, const struct jm_token_event *ev, si
     struct shares s = shares(q, ev, n, &total);
     bool good = jm_request_qualifies(q, &c->o->slo);
     c->reasoning_known |= s.told;
-    size_t at = jm_windows_upto(c, ev[n - 1].t);
-    while ((w = jm_windows_next(c, &at, ev[0].t))) {
-        if (ev[0].t >= w->w->t1)
+    size_t at = jm_windows_upto(c, s.to);
+    while ((w = jm_windows_next(c, &at, s.from))) {
+        if (s.from >= w->w->t1)
             continue;
         if (total < 0)
             w->tally.unknown_output++;
@@ -350,6 +384,13 @@ static int on_events(void *self, int64_t id, const struct jm_token_event *ev, si
         if (inside(w->w, sched) && gaps(w, ev, n))
             return jm_err_set(c->err, JM_ENOMEM, "out of memory for the gaps between chunks");
     return 0;
+}
+
+static void whole(struct jm_calc_window *w, int64_t at, double tokens, double reasoning, bool good)
+{
+    add_tokens(&w->tally, tokens, reasoning, good);
+    if (w->tally.per_bucket)
+        w->tally.per_bucket[bucket_of(w, at)] += tokens;
 }
 
 /* Requests without token events (answers that did not stream, imported summaries): all tokens at the
@@ -374,7 +415,7 @@ static void without_events(struct jm_calc *c, const struct jm_request *q)
             continue;
         }
         if (inside(w->w, at))
-            count_token(w, at, n, think, good);
+            whole(w, at, n, think, good);
         if (from < w->w->t0 || at >= w->w->t1) {
             w->tally.u_output += n * n / 3;
             w->tally.u_qualified += good ? n * n / 3 : 0;
@@ -410,7 +451,7 @@ int jm_tally_requests(struct jm_calc *c)
     for (size_t i = 0; !rc && i < n; i++)
         rc = every_window(c, &q[i]);
     if (!rc)
-        rc = jm_run_events(c->run, on_events, &p, c->err);
+        rc = jm_run_events_stored(c->run, on_events, &p, c->err);
     for (size_t i = 0; !rc && i < n; i++)
         if (!p.had_events[i])
             without_events(c, &q[i]);

@@ -278,3 +278,35 @@ int jm_run_events(const struct jm_run *r, jm_run_events_fn fn, void *self, struc
     sqlite3_finalize(b.get);
     return rc;
 }
+
+int jm_run_events_stored(const struct jm_run *r, jm_run_events_fn fn, void *self, struct jm_err *err)
+{
+    struct jm_event_batch *e = NULL;
+    struct jm_str plain;
+    sqlite3_stmt *st = NULL;
+    bool stopped = false;
+    jm_str_init(&plain);
+    int rc = jm_event_batch_new(&e, err);
+    if (!rc)
+        rc = jm_sql_prepare(r->db, "SELECT enc,data FROM token_chunk ORDER BY id", r->path, &st, err);
+    while (!rc) {
+        int s = sqlite3_step(st);
+        if (s == SQLITE_DONE)
+            break;
+        rc = s == SQLITE_ROW
+                 ? jm_unpack((int)jm_sql_i64(st, 0, 0), jm_sql_span(st, 1), EVENTS_BYTES, &plain, err)
+                 : jm_sql_err(r->db, s, "read", r->path, err);
+        if (!rc)
+            rc = jm_events_decode(jm_str_span(&plain), e, err);
+        for (size_t i = 0; !rc && i < e->n_req; i++) {
+            rc = fn(self, e->id[i], e->ev + e->from[i], e->from[i + 1] - e->from[i]);
+            stopped = rc != 0;
+        }
+    }
+    if (rc && !stopped)
+        jm_err_prefix(err, "%s, token events", r->path);
+    jm_event_batch_free(e);
+    jm_str_release(&plain);
+    sqlite3_finalize(st);
+    return rc;
+}

@@ -159,6 +159,8 @@ bool jm_run_channel_span(const struct jm_run *r, int channel, int64_t *first, in
  * returns non-zero to stop (passed on). */
 typedef int (*jm_run_events_fn)(void *self, int64_t request, const struct jm_token_event *ev, size_t n);
 int jm_run_events(const struct jm_run *r, jm_run_events_fn fn, void *self, struct jm_err *err);
+/* The same in the order of the file (nearly that of the requests' ends), which reads each block once only. */
+int jm_run_events_stored(const struct jm_run *r, jm_run_events_fn fn, void *self, struct jm_err *err);
 
 /* Text of a request, appended; JM_EABSENT when none was kept. */
 int jm_run_text(const struct jm_run *r, int64_t request, struct jm_str *prompt, struct jm_str *output,
