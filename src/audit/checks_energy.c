@@ -246,76 +246,103 @@ static const struct {
                {0x40, "hardware thermal slowdown"},
                {0x80, "hardware power brake"}};
 
+/* Every measured window over the readings of one channel, which are decoded once. */
+typedef int (*look_fn)(struct jm_report *r, const struct jm_channel *c, int window,
+                       const struct jm_reading *v, size_t n, struct jm_err *err);
+
+static int each_window(const struct jm_run *run, struct jm_report *r, const struct jm_channel *c,
+                       look_fn look, struct jm_err *err)
+{
+    struct jm_readings all = {0};
+    int64_t from = INT64_MAX, to = INT64_MIN;
+    for (size_t w = 0; w < r->n_windows; w++)
+        if (r->windows[w].role == JM_R_MEASURE) {
+            from = r->windows[w].t0 < from ? r->windows[w].t0 : from;
+            to = r->windows[w].t1 > to ? r->windows[w].t1 : to;
+        }
+    int rc = from < to ? jm_run_readings(run, c->id, from, to, &all, err) : 0;
+    for (size_t w = 0; !rc && w < r->n_windows; w++) {
+        const struct jm_window *x = &r->windows[w];
+        size_t a = 0, b = all.n;
+        if (x->role != JM_R_MEASURE)
+            continue;
+        while (a < b) { /* the first that begins in the window */
+            size_t mid = (a + b) / 2;
+            if (all.v[mid].t0 < x->t0)
+                a = mid + 1;
+            else
+                b = mid;
+        }
+        for (b = a; b < all.n && all.v[b].t1 <= x->t1;)
+            b++;
+        if (b > a)
+            rc = look(r, c, (int)w, all.v + a, b - a, err);
+    }
+    jm_readings_release(&all);
+    return rc;
+}
+
+static int throttled(struct jm_report *r, const struct jm_channel *c, int window, const struct jm_reading *v,
+                     size_t n, struct jm_err *err)
+{
+    int64_t count[5] = {0}, good = 0;
+    int rc = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].status != JM_S_OK)
+            continue;
+        good++;
+        for (int k = 0; k < 5; k++)
+            count[k] += (v[i].value & reasons[k].bit) != 0;
+    }
+    for (int k = 0; !rc && k < 5; k++) {
+        if (!good || !count[k] || count[k] * 100 < good)
+            continue;
+        /* a power cap is what operators set; heat and brakes are what they do not want */
+        struct jm_finding *f =
+            jm_report_finding(r, "gpu.throttle", k == 0 ? JM_SEV_INFO : JM_SEV_WARNING,
+                              "%s was held back by %s in %lld %% of the readings", c->device, reasons[k].name,
+                              (long long)(count[k] * 100 / good));
+        about(f, c->domain);
+        rc = jm_finding_at(r, f, window, err, "%s", c->source);
+    }
+    return rc;
+}
+
 int jm_check_throttle(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
-    for (size_t c = 0; c < r->n_channels; c++) {
-        if (r->channels[c].kind != JM_CH_STATE || strcmp(r->channels[c].name, "clock.event_reasons") != 0)
-            continue;
-        for (size_t w = 0; w < r->n_windows; w++) {
-            struct jm_readings buf = {0};
-            int64_t count[5] = {0}, n = 0;
-            if (r->windows[w].role != JM_R_MEASURE)
-                continue;
-            int rc = jm_run_readings(run, (int)c, r->windows[w].t0, r->windows[w].t1, &buf, err);
-            for (size_t i = 0; !rc && i < buf.n; i++) {
-                if (buf.v[i].status != JM_S_OK || buf.v[i].t0 < r->windows[w].t0 ||
-                    buf.v[i].t1 > r->windows[w].t1)
-                    continue;
-                n++;
-                for (int k = 0; k < 5; k++)
-                    count[k] += (buf.v[i].value & reasons[k].bit) != 0;
-            }
-            jm_readings_release(&buf);
-            for (int k = 0; !rc && k < 5; k++) {
-                if (!n || count[k] * 100 < n)
-                    continue;
-                /* a power cap is what operators set; heat and brakes are what they do not want */
-                struct jm_finding *f = jm_report_finding(
-                    r, "gpu.throttle", k == 0 ? JM_SEV_INFO : JM_SEV_WARNING,
-                    "%s was held back by %s in %lld %% of the readings", r->channels[c].device,
-                    reasons[k].name, (long long)(count[k] * 100 / n));
-                about(f, r->channels[c].domain);
-                rc = jm_finding_at(r, f, (int)w, err, "%s", r->channels[c].source);
-            }
-            if (rc)
-                return rc;
+    int rc = 0;
+    for (size_t c = 0; !rc && c < r->n_channels; c++)
+        if (r->channels[c].kind == JM_CH_STATE && strcmp(r->channels[c].name, "clock.event_reasons") == 0)
+            rc = each_window(run, r, &r->channels[c], throttled, err);
+    return rc;
+}
+
+static int moved(struct jm_report *r, const struct jm_channel *c, int window, const struct jm_reading *v,
+                 size_t n, struct jm_err *err)
+{
+    int64_t lo = INT64_MAX, hi = INT64_MIN;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].status == JM_S_OK) {
+            lo = v[i].value < lo ? v[i].value : lo;
+            hi = v[i].value > hi ? v[i].value : hi;
         }
-    }
-    return 0;
+    if (lo >= hi)
+        return 0;
+    struct jm_finding *f =
+        jm_report_finding(r, "limit.changed", JM_SEV_WARNING,
+                          "the power limit of %s moved between %.4g and %.4g W inside the window", c->device,
+                          jm_channel_value(c, lo), jm_channel_value(c, hi));
+    about(f, c->domain);
+    return jm_finding_at(r, f, window, err, "%s", c->source);
 }
 
 int jm_check_limit_change(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
-    for (size_t c = 0; c < r->n_channels; c++) {
-        if (r->channels[c].kind != JM_CH_GAUGE || strncmp(r->channels[c].name, "power.limit", 11) != 0)
-            continue;
-        for (size_t w = 0; w < r->n_windows; w++) {
-            struct jm_readings buf = {0};
-            int64_t lo = INT64_MAX, hi = INT64_MIN;
-            if (r->windows[w].role != JM_R_MEASURE)
-                continue;
-            int rc = jm_run_readings(run, (int)c, r->windows[w].t0, r->windows[w].t1, &buf, err);
-            for (size_t i = 0; !rc && i < buf.n; i++)
-                if (buf.v[i].status == JM_S_OK && buf.v[i].t0 >= r->windows[w].t0 &&
-                    buf.v[i].t1 <= r->windows[w].t1) {
-                    lo = buf.v[i].value < lo ? buf.v[i].value : lo;
-                    hi = buf.v[i].value > hi ? buf.v[i].value : hi;
-                }
-            jm_readings_release(&buf);
-            if (!rc && lo < hi) {
-                struct jm_finding *f =
-                    jm_report_finding(r, "limit.changed", JM_SEV_WARNING,
-                                      "the power limit of %s moved between %.4g and %.4g W inside the window",
-                                      r->channels[c].device, jm_channel_value(&r->channels[c], lo),
-                                      jm_channel_value(&r->channels[c], hi));
-                about(f, r->channels[c].domain);
-                rc = jm_finding_at(r, f, (int)w, err, "%s", r->channels[c].source);
-            }
-            if (rc)
-                return rc;
-        }
-    }
-    return 0;
+    int rc = 0;
+    for (size_t c = 0; !rc && c < r->n_channels; c++)
+        if (r->channels[c].kind == JM_CH_GAUGE && strncmp(r->channels[c].name, "power.limit", 11) == 0)
+            rc = each_window(run, r, &r->channels[c], moved, err);
+    return rc;
 }
 
 int jm_check_fast_polling(const struct jm_run *run, struct jm_report *r, struct jm_err *err)

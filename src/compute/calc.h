@@ -92,7 +92,6 @@ struct jm_calc {
     bool reasoning_known; /* somebody said how many tokens were reasoning */
     struct jm_tree_facts tree;
     struct jm_energy *energy; /* the whole of each row of report->energy */
-    size_t cap_energy;
     struct jm_err *err;
 };
 
@@ -126,8 +125,8 @@ int jm_cut_make(struct jm_calc *c, const struct jm_calc_window *w, enum jm_bound
 int jm_windows_init(struct jm_calc *c);
 size_t jm_windows_upto(const struct jm_calc *c, int64_t to);
 struct jm_calc_window *jm_windows_next(const struct jm_calc *c, size_t *at, int64_t from);
-/* compute/energy_rows.c: an energy row a channel that has energy or power. */
-int jm_energy_rows(struct jm_calc *c, struct jm_calc_window *w);
+/* compute/energy_rows.c: an energy row a window and channel that has energy or power. */
+int jm_energy_rows(struct jm_calc *c);
 bool jm_energy_channel(const struct jm_channel *ch); /* is integrated */
 /* compute/tokens.c: tallies, latencies of all windows in one pass over the requests and their events. */
 int jm_tally_requests(struct jm_calc *c);

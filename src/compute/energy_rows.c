@@ -37,98 +37,130 @@ static bool suspended(const struct jm_run *run, int64_t t0, int64_t t1)
     return false;
 }
 
-/* A new row with what the engine said of it. */
-static struct jm_energy_row *row(struct jm_calc *c, const struct jm_calc_window *w,
-                                 const struct jm_channel *ch, const struct jm_energy *e)
-{
-    if (c->r->n_energy == c->cap_energy) {
-        size_t cap = c->cap_energy ? 2 * c->cap_energy : 64;
-        struct jm_energy *p = realloc(c->energy, cap * sizeof *p);
-        if (!p)
-            return NULL;
-        c->energy = p;
-        c->cap_energy = cap;
-    }
-    struct jm_energy_row *x = jm_report_energy(c->r);
-    if (!x)
-        return NULL;
-    c->energy[c->r->n_energy - 1] = *e;
-    x->window = w->index;
-    x->channel = ch->id;
-    x->domain = ch->domain;
-    x->status = e->status;
-    x->method = jm_report_text(c->r, "%s", e->method);
-    x->note = e->note[0] ? jm_report_text(c->r, "%s", e->note) : NULL;
-    return x->method && (x->note || !e->note[0]) ? x : NULL;
-}
-
 static int64_t add_ns(int64_t a, int64_t b)
 {
     int64_t s;
     return __builtin_add_overflow(a, b, &s) ? (b < 0 ? INT64_MIN : INT64_MAX) : s;
 }
 
-static int one(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_channel *ch,
-               struct jm_readings *buf, bool slept)
+/* Readings around a window beyond its margin: a slow or rarely read instrument still needs some on either
+ * side. */
+#define BESIDE 32
+
+/* First reading at or after t. */
+static size_t at_or_after(const struct jm_readings *r, int64_t t)
 {
-    /* a margin beside the window, so that edges can be interpolated between refreshes on both sides */
-    int64_t period = ch->period_ns > 0 && ch->period_ns < MARGIN_MAX ? ch->period_ns : JM_NS_PER_S,
-            mean = ch->window_ns < MARGIN_MAX ? ch->window_ns : MARGIN_MAX,
-            margin = 4 * period + 2 * mean + JM_NS_PER_S;
-    struct jm_energy e = {.status = JM_S_GAP, .joules = NAN, .u = NAN, .lower_bound = NAN, .gain_bound = NAN};
-    buf->n = 0;
-    int rc =
-        jm_run_readings(c->run, ch->id, add_ns(w->w->t0, -margin), add_ns(w->w->t1, margin), buf, c->err);
-    if (rc)
-        return rc;
-    if (!buf->n) {
-        /* a device that fell silent before the window is missing from it, not absent from the count */
-        snprintf(e.method, sizeof e.method, "none");
-        snprintf(e.note, sizeof e.note, "no readings in this window");
-    } else {
-        rc = ch->kind == JM_CH_COUNTER ? jm_energy_counter(ch, buf->v, buf->n, w->w->t0, w->w->t1, &e)
-                                       : jm_energy_gauge(ch, buf->v, buf->n, w->w->t0, w->w->t1, &e);
-        if (rc)
-            return jm_err_set(c->err, rc, "channel %s of %s cannot be integrated over window %s", ch->name,
-                              ch->device, w->w->name);
+    size_t lo = 0, hi = r->n;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (r->v[mid].t1 < t)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
-    if (slept)
-        e.status = JM_S_SUSPENDED;
-    struct jm_energy_row *x = row(c, w, ch, &e);
-    if (!x)
-        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the energy table");
-    if (!buf->n)
-        return 0;
-    x->covered_s = e.covered_s;
-    x->u = e.u;
-    x->dof = e.dof > 0 ? e.dof : INFINITY;
-    x->gap_s = e.gap_s;
-    x->refreshes = e.n_refreshes;
-    /* wrapped with a value: the wrap was undone */
-    if (jm_energy_has_value(&e)) {
-        double half = jm_energy_halfwidth(&e, jm_calc_level(c), true);
-        x->status = JM_S_OK;
-        x->joules = e.joules;
-        x->lo = e.joules - half;
-        x->hi = e.joules + half;
-    } else {
-        x->lower_bound = e.lower_bound;
-    }
-    return 0;
+    return lo;
 }
 
-int jm_energy_rows(struct jm_calc *c, struct jm_calc_window *w)
+static int one(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_channel *ch, int64_t margin,
+               const struct jm_readings *all, struct jm_energy *e)
 {
-    size_t n;
+    *e = (struct jm_energy){
+        .status = JM_S_GAP, .joules = NAN, .u = NAN, .dof = NAN, .lower_bound = NAN, .gain_bound = NAN};
+    size_t from = at_or_after(all, add_ns(w->w->t0, -margin)),
+           to = at_or_after(all, add_ns(w->w->t1, margin));
+    from = from > BESIDE ? from - BESIDE : 0;
+    to = to + BESIDE < all->n ? to + BESIDE : all->n;
+    if (to <= from) {
+        /* a device that fell silent before the window is missing from it, not absent from the count */
+        snprintf(e->method, sizeof e->method, "none");
+        snprintf(e->note, sizeof e->note, "no readings in this window");
+        return 0;
+    }
+    int rc = ch->kind == JM_CH_COUNTER
+                 ? jm_energy_counter(ch, all->v + from, to - from, w->w->t0, w->w->t1, e)
+                 : jm_energy_gauge(ch, all->v + from, to - from, w->w->t0, w->w->t1, e);
+    return rc ? jm_err_set(c->err, rc, "channel %s of %s cannot be integrated over window %s", ch->name,
+                           ch->device, w->w->name)
+              : 0;
+}
+
+/* All windows of one channel: its readings are decoded once. e[k * stride] is that of window k. */
+static int channel(struct jm_calc *c, const struct jm_channel *ch, struct jm_readings *all,
+                   struct jm_energy *e, size_t stride)
+{
+    /* a margin beside the window: edges are interpolated between refreshes on both sides, and how rough the
+     * power is shows in some seconds of it */
+    int64_t period = ch->period_ns > 0 && ch->period_ns < MARGIN_MAX ? ch->period_ns : JM_NS_PER_S,
+            mean = ch->window_ns < MARGIN_MAX ? ch->window_ns : MARGIN_MAX,
+            margin = 4 * period + 2 * mean + 10 * JM_NS_PER_S, from = INT64_MAX, to = INT64_MIN;
+    for (size_t k = 0; k < c->n_win; k++) {
+        from = c->win[k].w->t0 < from ? c->win[k].w->t0 : from;
+        to = c->win[k].w->t1 > to ? c->win[k].w->t1 : to;
+    }
+    all->n = 0;
+    int rc = jm_run_readings(c->run, ch->id, add_ns(from, -margin), add_ns(to, margin), all, c->err);
+    for (size_t k = 0; !rc && k < c->n_win; k++)
+        rc = one(c, &c->win[k], ch, margin, all, e + k * stride);
+    return rc;
+}
+
+static int row(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_channel *ch, bool slept,
+               struct jm_energy *e)
+{
+    struct jm_energy_row *x = jm_report_energy(c->r);
+    if (!x)
+        return JM_ENOMEM;
+    if (slept)
+        e->status = JM_S_SUSPENDED;
+    x->window = w->index;
+    x->channel = ch->id;
+    x->domain = ch->domain;
+    x->status = e->status;
+    x->method = jm_report_text(c->r, "%s", e->method);
+    x->note = e->note[0] ? jm_report_text(c->r, "%s", e->note) : NULL;
+    x->covered_s = e->covered_s;
+    x->u = e->u;
+    x->dof = e->dof > 0 ? e->dof : INFINITY;
+    x->gap_s = e->gap_s;
+    x->refreshes = e->n_refreshes;
+    /* wrapped with a value: the wrap was undone */
+    if (jm_energy_has_value(e)) {
+        double half = jm_energy_halfwidth(e, jm_calc_level(c), true);
+        x->status = JM_S_OK;
+        x->joules = e->joules;
+        x->lo = e->joules - half;
+        x->hi = e->joules + half;
+    } else {
+        x->lower_bound = e->lower_bound;
+    }
+    return x->method && (x->note || !e->note[0]) ? 0 : JM_ENOMEM;
+}
+
+int jm_energy_rows(struct jm_calc *c)
+{
+    size_t n, stride = 0, at = 0;
     const struct jm_channel *ch = jm_run_channels(c->run, &n);
-    struct jm_readings buf = {0};
-    bool slept = suspended(c->run, w->w->t0, w->w->t1);
+    struct jm_readings all = {0};
     int rc = 0;
-    w->row0 = c->r->n_energy;
+    for (size_t i = 0; i < n; i++)
+        stride += jm_energy_channel(&ch[i]);
+    if (!stride || !c->n_win)
+        return 0;
+    c->energy = calloc(c->n_win, stride * sizeof *c->energy);
+    if (!c->energy)
+        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the energy table");
     for (size_t i = 0; !rc && i < n; i++)
         if (jm_energy_channel(&ch[i]))
-            rc = one(c, w, &ch[i], &buf, slept);
-    w->row1 = c->r->n_energy;
-    jm_readings_release(&buf);
+            rc = channel(c, &ch[i], &all, c->energy + at++, stride);
+    jm_readings_release(&all);
+    for (size_t k = 0; !rc && k < c->n_win; k++) {
+        struct jm_calc_window *w = &c->win[k];
+        bool slept = suspended(c->run, w->w->t0, w->w->t1);
+        w->row0 = c->r->n_energy;
+        for (size_t i = 0; !rc && i < n; i++)
+            if (jm_energy_channel(&ch[i]) && row(c, w, &ch[i], slept, &c->energy[c->r->n_energy]))
+                rc = jm_err_set(c->err, JM_ENOMEM, "out of memory for the energy table");
+        w->row1 = c->r->n_energy;
+    }
     return rc;
 }

@@ -178,8 +178,7 @@ static int fill(struct jm_calc *c)
     if (rc)
         return rc;
     choose_profile(c);
-    for (size_t i = 0; !rc && i < c->n_win; i++)
-        rc = jm_energy_rows(c, &c->win[i]);
+    rc = jm_energy_rows(c);
     if (!rc)
         rc = jm_tally_requests(c);
     for (size_t i = 0; !rc && i < c->n_win; i++) {
