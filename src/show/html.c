@@ -146,7 +146,7 @@ static void energy_table(struct jm_str *s, const struct jm_report *r)
     jm_svg_energy(r, s);
     jm_str_adds(s, "<figcaption class='dim'>Domains that are counted in a boundary, first measured "
                    "window.</figcaption></figure>"
-                   "<details open><summary>Every instrument, counted or not</summary><div "
+                   "<details><summary>Every instrument in every window, counted or not</summary><div "
                    "class='scroll'><table><thead><tr>"
                    "<th scope='col'>window</th><th scope='col'>domain</th><th scope='col'>channel</th><th "
                    "scope='col' class='n'>energy</th>"

@@ -152,7 +152,7 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
             origin = r->windows[i].t0;
             break;
         }
-    double h = n_tokens ? 420 : 300;
+    double h = n_tokens ? 432 : 300;
     struct plot p = {(double)(t0 - origin) / 1e9,
                      (double)(t1 - origin) / 1e9,
                      0,
@@ -173,7 +173,7 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
     x_axis(s, &p);
     if (n_tokens) {
         struct plot q = p;
-        q.py = 284;
+        q.py = 296;
         q.ph = 92;
         q.y1 = tokens > 0 ? tokens * 1.1 : 1;
         shade(s, r, &q, origin);
@@ -193,7 +193,7 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
             jm_str_addf(s, "L%.1f %.1fZ'/>", px(&q, (double)(d->t1 - origin) / 1e9), py(&q, 0));
         }
         x_axis(s, &q);
-        jm_str_addf(s, "<text class='cap' x='%g' y='276'>output tokens/s</text>", LEFT);
+        jm_str_addf(s, "<text class='cap' x='%g' y='288'>output tokens/s</text>", LEFT);
     }
     jm_str_addf(s,
                 "<text class='cap' x='%g' y='14'>power</text><text class='cap' x='%g' y='%g' "

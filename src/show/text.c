@@ -202,9 +202,14 @@ static void headline(struct out *o)
 /* One energy result: metric, boundary set, value, interval, denominator. */
 static void energy_row(struct out *o, const struct jm_result *x)
 {
+    bool long_name = strlen(x->metric) > 22;
     char v[JM_FMT], pm[JM_FMT], note[160];
     jm_str_adds(o->s, "  ");
-    cell(o, x->metric, 22, false);
+    cell(o, x->metric, long_name ? (int)strlen(x->metric) : 22, false);
+    if (long_name) { /* a name is never cut: it is what other tools look for */
+        jm_str_adds(o->s, "\n  ");
+        cell(o, "", 22, false);
+    }
     jm_str_addc(o->s, ' ');
     cell(o, x->q.have ? jm_fmt_value(v, x->q.value, x->q.unit) : "–", 17, true);
     jm_str_addc(o->s, ' ');
