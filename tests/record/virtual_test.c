@@ -222,6 +222,10 @@ static void one_test_a_boot_is_enough(void **state)
     assert_true(fake_slot[0].fast_reads > 100);
     jm_run_close(end(r));
     unlink(cache);
+    for (int i = 0; i < 2; i++) {
+        *strrchr(cache, '/') = '\0';
+        rmdir(cache);
+    }
 }
 
 static double steps(int counter, int64_t t)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/sample.h"
 
+#include <ftw.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,13 +13,32 @@
 
 #include <cmocka.h>
 
+static char dir[256];
+static pid_t owner;
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static void clean(void)
+{
+    if (getpid() == owner) /* children leave by _exit, mostly */
+        nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 const char *sample_path(const char *name)
 {
-    static char dir[256], path[400];
+    static char path[400];
     if (!dir[0]) {
         const char *tmp = getenv("TMPDIR");
         snprintf(dir, sizeof dir, "%s/jm-run-XXXXXX", tmp ? tmp : "/tmp");
         assert_non_null(mkdtemp(dir));
+        owner = getpid();
+        atexit(clean);
     }
     static const char *const suffix[] = {"-wal", "-journal", "-shm", ""};
     for (int i = 0; i < 4; i++) {
