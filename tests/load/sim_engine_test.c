@@ -30,6 +30,7 @@ struct engine {
 };
 
 static char program[1000];
+static pid_t running; /* so that a failed test leaves no engine behind */
 
 static void start(struct engine *e, const char *more)
 {
@@ -44,6 +45,7 @@ static void start(struct engine *e, const char *more)
     posix_spawn_file_actions_adddup2(&fa, out[1], 1);
     posix_spawn_file_actions_addclose(&fa, out[0]);
     assert_int_equal(posix_spawn(&e->pid, program, &fa, NULL, argv, environ), 0);
+    running = e->pid;
     posix_spawn_file_actions_destroy(&fa);
     close(out[1]);
     FILE *f = fdopen(out[0], "r");
@@ -59,6 +61,7 @@ static void stop(struct engine *e)
     int status;
     kill(e->pid, SIGTERM);
     waitpid(e->pid, &status, 0);
+    running = 0;
 }
 
 struct book {
@@ -337,5 +340,8 @@ int main(void)
     snprintf(program, sizeof program, "%s/sim/joulemark-sim", build ? build : "build");
     if (access(program, X_OK) != 0)
         return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    if (running > 0)
+        kill(running, SIGKILL);
+    return rc;
 }
