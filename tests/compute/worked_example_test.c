@@ -111,6 +111,19 @@ static void conversions(void **state)
     assert_true(isnan(jm_net_of_idle(1, 1, 0)));
 }
 
+/* A node of 8 x 700 W at 2,800 tokens/s: 5,600 W / 2,800 = 2.0 J/token, x PUE 1.4 = 2.8, 0.56 and 0.78 kWh
+ * per million; at 4,200 tokens/s 1.33 J/token. */
+static void identities(void **state)
+{
+    (void)state;
+    double watts = 8 * 700, second = 1;
+    near(jm_j_per_token(watts * second, 2800), 2.0, 1e-12);
+    near(jm_facility(jm_j_per_token(watts, 2800), 1.4), 2.8, 1e-12);
+    near(jm_kwh_per_mtok(2.0), 0.56, 0.005);
+    near(jm_kwh_per_mtok(2.8), 0.78, 0.005);
+    near(jm_j_per_token(watts, 4200), 1.33, 0.005);
+}
+
 /* Three repeats: 0.385, 0.392, 0.396 J/token: 0.391 +- 0.014 with t = 4.303. */
 static void repeats(void **state)
 {
@@ -186,8 +199,8 @@ static void mlperf_mean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(boundaries), cmocka_unit_test(conversions), cmocka_unit_test(repeats),
-        cmocka_unit_test(scrape),     cmocka_unit_test(mlperf_mean),
+        cmocka_unit_test(boundaries), cmocka_unit_test(conversions), cmocka_unit_test(identities),
+        cmocka_unit_test(repeats),    cmocka_unit_test(scrape),      cmocka_unit_test(mlperf_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,15 +128,26 @@ static void bursts(struct wave *w, double len, struct jm_rng *r)
     }
 }
 
-static void ou(struct wave *w, double len, struct jm_rng *r)
+static void ou_pieces(struct wave *w, double len, double mean, double sd, double tau, struct jm_rng *r)
 {
-    double mean = uniform(r, 350, 550), sd = uniform(r, 10, 100), tau = log_uniform(r, 0.05, 5), step = 0.004;
-    double a = exp(-step / tau), b = sd * sqrt(1 - a * a), x = sd * jm_rng_normal(r);
+    double step = 0.004, a = exp(-step / tau), b = sd * sqrt(1 - a * a), x = sd * jm_rng_normal(r);
     while (w->end < len) {
         double y = a * x + b * jm_rng_normal(r);
         piece(w, step, fmax(mean + x, 40), fmax(mean + y, 40));
         x = y;
     }
+}
+
+void wave_ou(struct wave *w, double len, double mean, double sd, double tau, struct jm_rng *rng)
+{
+    memset(w, 0, sizeof *w);
+    ou_pieces(w, len, mean, sd, tau, rng);
+}
+
+static void ou(struct wave *w, double len, struct jm_rng *r)
+{
+    double mean = uniform(r, 350, 550), sd = uniform(r, 10, 100);
+    ou_pieces(w, len, mean, sd, log_uniform(r, 0.05, 5), r);
 }
 
 static void ramps(struct wave *w, double len, struct jm_rng *r)

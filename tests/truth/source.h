@@ -26,6 +26,8 @@ extern const char *const wave_names[WAVE_KINDS];
 void wave_make(struct wave *w, enum wave_kind kind, double len, struct jm_rng *rng);
 /* 4 s at 700 W, 11 s at 300 W, which stands at `phase` s of its cycle at t = 0. */
 void wave_cycle(struct wave *w, double len, double phase);
+/* Ornstein-Uhlenbeck of known standard deviation and time constant. */
+void wave_ou(struct wave *w, double len, double mean, double sd, double tau, struct jm_rng *rng);
 void wave_free(struct wave *w);
 double wave_energy(const struct wave *w, double t); /* from 0 to t */
 double wave_power(const struct wave *w, double t);
