@@ -3,6 +3,7 @@
 #include "nvml_sim.h"
 
 #include <string.h>
+#include <time.h>
 
 /* The processes of one kind that this handle shows. */
 static unsigned copy(const struct sim_call *c, uint32_t kind, struct simgpu_proc out[SIMGPU_MAX_PROCS])
@@ -15,7 +16,8 @@ static unsigned copy(const struct sim_call *c, uint32_t kind, struct simgpu_proc
     return n;
 }
 
-/* A consistent copy of the list, whatever the driver of the load is doing to it. */
+/* A consistent copy of the list, whatever the driver of the load is doing to it. It may have lost its
+ * processor in the middle of writing (then it is waited for) or have died there (then the list is empty). */
 void sim_processes(const struct sim_call *c, struct simgpu_proc out[SIMGPU_MAX_PROCS])
 {
     const struct simgpu_gpu *g = c->g;
@@ -25,7 +27,10 @@ void sim_processes(const struct sim_call *c, struct simgpu_proc out[SIMGPU_MAX_P
         atomic_thread_fence(memory_order_acquire);
         if (!(seq & 1) && atomic_load_explicit(&g->proc_seq, memory_order_relaxed) == seq)
             return;
+        if (tries >= 100)
+            nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
+    memset(out, 0, SIMGPU_MAX_PROCS * sizeof *out);
 }
 
 enum { V1 = 16, V3 = 24, WIDE = 32 };
