@@ -179,6 +179,12 @@ double jm_run_number(const struct jm_run *run, const char *key)
     return jm_num_double(jm_span_of(jm_run_env(run, key)), &v) == 0 ? v : NAN;
 }
 
+double jm_seconds_apart(int64_t a, int64_t b)
+{
+    int64_t d;
+    return __builtin_sub_overflow(a, b, &d) ? (double)a / 1e9 - (double)b / 1e9 : (double)d / 1e9;
+}
+
 enum jm_role jm_main_role(const struct jm_report *r)
 {
     bool idle = false;

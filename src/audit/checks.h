@@ -41,6 +41,7 @@ int jm_check_mlperf_mean(const struct jm_run *run, struct jm_report *r, struct j
 /* audit.c: evidence on the newest finding; JM_ENOMEM when f is NULL. */
 int jm_finding_at(struct jm_report *r, struct jm_finding *f, int window, struct jm_err *err,
                   const char *evidence, ...) __attribute__((format(printf, 5, 6)));
+double jm_seconds_apart(int64_t a, int64_t b); /* a - b in s, without overflow, whatever a file says */
 /* Windows that the run is about: measured ones, or the idle ones of a run that has no other. */
 enum jm_role jm_main_role(const struct jm_report *r);
 double jm_run_number(const struct jm_run *run, const char *key); /* env as a number, NAN */

@@ -203,7 +203,7 @@ int jm_check_gaps(const struct jm_run *run, struct jm_report *r, struct jm_err *
     (void)run;
     for (size_t i = 0; i < r->n_energy; i++) {
         const struct jm_energy_row *e = &r->energy[i];
-        double s = (double)(r->windows[e->window].t1 - r->windows[e->window].t0) / 1e9;
+        double s = jm_seconds_apart(r->windows[e->window].t1, r->windows[e->window].t0);
         if (!e->counted || !(e->gap_s > JM_TH_GAP_WARN * s))
             continue;
         bool bad = e->gap_s > JM_TH_GAP_ERROR * s;

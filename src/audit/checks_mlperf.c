@@ -40,7 +40,7 @@ int jm_check_mlperf_result(const struct jm_run *run, struct jm_report *r, struct
             jm_report_finding(r, "mlperf.duration", JM_SEV_ERROR, "LoadGen's minimum duration was not met"),
             -1, err, "result_min_duration_met");
     for (size_t i = 0; !rc && i < r->n_windows; i++) {
-        double s = (double)(r->windows[i].t1 - r->windows[i].t0) / 1e9;
+        double s = jm_seconds_apart(r->windows[i].t1, r->windows[i].t0);
         if (r->windows[i].role == JM_R_MEASURE && s < JM_TH_PUBLICATION_S)
             rc = jm_finding_at(
                 r,

@@ -7,13 +7,6 @@
 
 #include "base/banned.h"
 
-/* Without overflow, whatever a file says. */
-static double seconds(int64_t a, int64_t b)
-{
-    int64_t d;
-    return __builtin_sub_overflow(a, b, &d) ? (double)a / 1e9 - (double)b / 1e9 : (double)d / 1e9;
-}
-
 int jm_check_run_cut(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
     (void)run;
@@ -90,7 +83,7 @@ int jm_check_window(const struct jm_run *run, struct jm_report *r, struct jm_err
     (void)run;
     for (size_t i = 0; !rc && i < r->n_windows; i++) {
         const struct jm_window *w = &r->windows[i];
-        double s = seconds(w->t1, w->t0);
+        double s = jm_seconds_apart(w->t1, w->t0);
         if (w->role != role)
             continue;
         measured++;
@@ -149,8 +142,9 @@ int jm_check_clock(const struct jm_run *run, struct jm_report *r, struct jm_err 
     int rc = 0;
     const struct jm_clock_pair *p = jm_run_clock_pairs(run, &n);
     for (size_t i = 1; !rc && i < n; i++) {
-        double dm = seconds(p[i].mono0, p[i - 1].mono0), step = seconds(p[i].real, p[i - 1].real) - dm,
-               slept = seconds(p[i].boot, p[i - 1].boot) - dm;
+        double dm = jm_seconds_apart(p[i].mono0, p[i - 1].mono0),
+               step = jm_seconds_apart(p[i].real, p[i - 1].real) - dm,
+               slept = jm_seconds_apart(p[i].boot, p[i - 1].boot) - dm;
         bool sleep = p[i].boot && p[i - 1].boot && slept > JM_TH_SUSPEND_S;
         if (!sleep && !(fabs(step) > JM_TH_CLOCK_STEP_S + JM_TH_CLOCK_SLEW * fabs(dm)))
             continue;

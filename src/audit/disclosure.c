@@ -67,7 +67,7 @@ static const char *windows(struct jm_report *r)
     int n = 0;
     for (size_t i = 0; i < r->n_windows; i++)
         if (r->windows[i].role == JM_R_MEASURE) {
-            double s = (double)(r->windows[i].t1 - r->windows[i].t0) / 1e9;
+            double s = jm_seconds_apart(r->windows[i].t1, r->windows[i].t0);
             shortest = s < shortest ? s : shortest;
             n++;
         }
@@ -180,7 +180,7 @@ static const char *idle(const struct jm_run *run, struct jm_report *r)
         snprintf(key, sizeof key, "idle.%d.class", r->windows[i].id);
         const char *class = jm_run_env(run, key);
         n++;
-        double s = (double)(r->windows[i].t1 - r->windows[i].t0) / 1e9;
+        double s = jm_seconds_apart(r->windows[i].t1, r->windows[i].t0);
         text = text ? jm_report_text(r, "%s, %s idle for %.4g s", text, class ? class : "unnamed", s)
                     : jm_report_text(r, "%s idle for %.4g s", class ? class : "unnamed", s);
     }

@@ -44,9 +44,9 @@ enum jm_lat {
     JM_LAT_QUEUE,
     JM_LAT_COUNT
 };
-/* Log-linear histogram for what is too many to keep: chunk gaps. 32 sub-buckets an octave from 1.024 us: 3 %
- * wide. */
-#define JM_LOGHIST_SUB 32
+/* Log-linear histogram for what is too many to keep: chunk gaps. 64 sub-buckets an octave from 1.024 us,
+ * 1.6 % wide; quantiles are interpolated inside them. */
+#define JM_LOGHIST_SUB 64
 #define JM_LOGHIST_N   (40 * JM_LOGHIST_SUB)
 struct jm_loghist {
     uint64_t count[JM_LOGHIST_N];

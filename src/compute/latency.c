@@ -81,7 +81,9 @@ static int chunk_gaps(struct jm_calc *c, const struct jm_calc_window *w)
         return 0;
     struct jm_result *x = row(c, w, "itl.chunk", NAN, h->sum / (double)h->total * 1e-9, (int64_t)h->total);
     for (size_t i = 0; x && i < N_Q; i++)
-        x = row(c, w, "itl.chunk", quantiles[i], jm_loghist_quantile(h, quantiles[i]), (int64_t)h->total);
+        if ((x = row(c, w, "itl.chunk", quantiles[i], jm_loghist_quantile(h, quantiles[i]),
+                     (int64_t)h->total)))
+            x->q.u.excludes = "buckets of 1.6 %, repeats (one trial)";
     if (!x)
         return JM_ENOMEM;
     size_t first = JM_LOGHIST_N, last = 0;
@@ -92,18 +94,18 @@ static int chunk_gaps(struct jm_calc *c, const struct jm_calc_window *w)
         }
     if (!c->picture)
         return 0;
-    /* four of the fine buckets make one for the picture */
-    first -= first % 4;
-    size_t n = (last - first) / 4 + 1;
+    /* eight of the fine buckets make one for the picture */
+    first -= first % 8;
+    size_t n = (last - first) / 8 + 1;
     struct jm_histogram *out = jm_report_hist(c->r, n);
     if (!out)
         return JM_ENOMEM;
     out->metric = "itl.chunk";
     out->total = h->total;
     for (size_t i = 0; i <= n; i++)
-        out->edge[i] = jm_loghist_edge(first + 4 * i);
+        out->edge[i] = jm_loghist_edge(first + 8 * i);
     for (size_t i = first; i <= last; i++)
-        out->count[(i - first) / 4] += h->count[i];
+        out->count[(i - first) / 8] += h->count[i];
     return 0;
 }
 

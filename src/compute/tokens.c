@@ -58,7 +58,7 @@ void jm_loghist_add(struct jm_loghist *h, int64_t ns)
     size_t i = 0;
     if (ns >= 1024) {
         int e = 63 - __builtin_clzll((unsigned long long)ns);
-        i = (size_t)(e - 10) * JM_LOGHIST_SUB + (((uint64_t)ns >> (e - 5)) & (JM_LOGHIST_SUB - 1));
+        i = (size_t)(e - 10) * JM_LOGHIST_SUB + (((uint64_t)ns >> (e - 6)) & (JM_LOGHIST_SUB - 1));
         i = i < JM_LOGHIST_N ? i : JM_LOGHIST_N - 1;
     }
     h->count[i]++;
@@ -73,11 +73,12 @@ double jm_loghist_edge(size_t i)
 
 double jm_loghist_quantile(const struct jm_loghist *h, double q)
 {
-    uint64_t want = (uint64_t)(q * (double)(h->total ? h->total - 1 : 0)), seen = 0;
+    double want = q * (double)(h->total ? h->total - 1 : 0) + 0.5, seen = 0; /* of the middle of its value */
     for (size_t i = 0; h->total && i < JM_LOGHIST_N; i++) {
-        seen += h->count[i];
-        if (seen > want)
-            return (jm_loghist_edge(i) + jm_loghist_edge(i + 1)) / 2;
+        double n = (double)h->count[i], lo = jm_loghist_edge(i);
+        if (n > 0 && seen + n >= want)
+            return lo + (jm_loghist_edge(i + 1) - lo) * (want - seen) / n;
+        seen += n;
     }
     return NAN;
 }

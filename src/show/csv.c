@@ -9,15 +9,19 @@
 
 #include "base/banned.h"
 
+/* A cell that a spreadsheet would take for a formula is quoted as text. */
 static void text(struct jm_str *s, const char *t, bool last)
 {
-    bool quote = t && strpbrk(t, ",\"\r\n") != NULL;
+    bool formula = t && *t && strchr("=+-@", *t), quote = t && (formula || strpbrk(t, ",\"\r\n"));
+    struct jm_span c;
     if (quote)
         jm_str_addc(s, '"');
-    for (const char *p = t ? t : ""; *p; p++) {
-        if (*p == '"')
+    if (formula)
+        jm_str_addc(s, '\'');
+    for (const char *p = t ? t : ""; (p = jm_fmt_next(p, &c));) {
+        if (c.n == 1 && *c.p == '"')
             jm_str_addc(s, '"');
-        jm_str_addc(s, *p);
+        jm_str_addspan(s, c);
     }
     if (quote)
         jm_str_addc(s, '"');

@@ -31,6 +31,29 @@ const char *jm_fmt_number(char buf[JM_FMT], double v)
     return buf;
 }
 
+double jm_fmt_seconds(int64_t a, int64_t b)
+{
+    int64_t d;
+    return __builtin_sub_overflow(a, b, &d) ? (double)a / 1e9 - (double)b / 1e9 : (double)d / 1e9;
+}
+
+const char *jm_fmt_next(const char *s, struct jm_span *one)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    if (!*p)
+        return NULL;
+    size_t n = jm_utf8_len(s, strnlen(s, 4));
+    bool bad = !n || *p < 0x20 || *p == 0x7f || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0) ||
+               /* U+200E, F; U+202A to E; U+2066 to 9 */
+               (n == 3 && p[0] == 0xe2 &&
+                ((p[1] == 0x80 && ((p[2] >= 0xaa && p[2] <= 0xae) || p[2] == 0x8e || p[2] == 0x8f)) ||
+                 (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9)));
+    *one = *p == '\n' || *p == '\t' || *p == '\r' ? (struct jm_span){" ", 1}
+           : bad                                  ? (struct jm_span){"\xef\xbf\xbd", 3}
+                                                  : (struct jm_span){s, n};
+    return s + (n ? n : 1);
+}
+
 /* Prefix of plain J, W and s; ratios keep their unit so that they compare. */
 static double prefix(double v, const char *unit, const char **p)
 {
@@ -66,6 +89,8 @@ const char *jm_fmt_value(char buf[JM_FMT], double v, const char *unit)
         return buf;
     }
     double f = prefix(v, unit, &p);
+    if (strcmp(unit, "ratio") == 0)
+        unit = "";
     snprintf(buf, JM_FMT, "%.32s%s%s%.16s", jm_fmt_number(num, v / f), *unit || *p ? " " : "", p, unit);
     return buf;
 }
@@ -201,6 +226,37 @@ bool jm_fmt_in_summary(const struct jm_report *r, const struct jm_result *x)
     return r->windows[x->window].role == JM_R_MEASURE && !x->summarised;
 }
 
+bool jm_fmt_many_windows(const struct jm_report *r)
+{
+    int first = -2;
+    for (size_t i = 0; i < r->n_results; i++) {
+        const struct jm_result *x = &r->results[i];
+        if (!jm_fmt_in_summary(r, x))
+            continue;
+        if (first == -2)
+            first = x->window;
+        if (x->window != first)
+            return true;
+    }
+    return false;
+}
+
+bool jm_fmt_same_as_gpu(const struct jm_report *r, const struct jm_result *x)
+{
+    if (x->q.boundary != JM_B_DEVICE || !x->n_domain)
+        return false;
+    for (size_t i = 0; i < r->n_results; i++) {
+        const struct jm_result *g = &r->results[i];
+        size_t same = 0;
+        if (g->q.boundary != JM_B_GPU || g->window != x->window || strcmp(g->metric, "energy") != 0)
+            continue;
+        for (size_t k = 0; g->n_domain == x->n_domain && k < x->n_domain; k++)
+            same += g->domain[k] == x->domain[k];
+        return same == x->n_domain && g->of == x->of && g->q.provenance == x->q.provenance;
+    }
+    return false;
+}
+
 const struct jm_result *jm_fmt_find(const struct jm_report *r, const char *metric, enum jm_boundary b,
                                     double quantile)
 {
@@ -222,12 +278,42 @@ const struct jm_result *jm_fmt_headline(const struct jm_report *r)
     for (size_t m = 0; m < sizeof order / sizeof order[0]; m++)
         for (size_t b = 0; b < 4; b++) {
             const struct jm_result *x = jm_fmt_find(r, order[m], widest[b], NAN);
+            if (x && jm_fmt_same_as_gpu(r, x))
+                continue; /* named by what it is */
             if (x && x->q.have)
                 return x;
             if (x && !spare)
                 spare = x;
         }
     return spare;
+}
+
+static bool alike(const struct jm_finding *a, const struct jm_finding *b)
+{
+    return a->severity == b->severity && strcmp(a->id, b->id) == 0;
+}
+
+static size_t before(const struct jm_report *r, size_t finding)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < finding && n < JM_FMT_ALIKE; i++)
+        n += alike(&r->findings[i], &r->findings[finding]);
+    return n;
+}
+
+bool jm_fmt_repeats(const struct jm_report *r, size_t finding)
+{
+    return before(r, finding) >= JM_FMT_ALIKE;
+}
+
+size_t jm_fmt_more(const struct jm_report *r, size_t finding)
+{
+    size_t n = 0;
+    if (before(r, finding) != JM_FMT_ALIKE - 1)
+        return 0;
+    for (size_t i = finding + 1; i < r->n_findings; i++)
+        n += alike(&r->findings[i], &r->findings[finding]);
+    return n;
 }
 
 const char *jm_fmt_validity(enum jm_validity v)

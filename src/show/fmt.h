@@ -3,6 +3,7 @@
 #ifndef JM_SHOW_FMT_H
 #define JM_SHOW_FMT_H
 
+#include "base/span.h"
 #include "base/str.h"
 #include "model/report.h"
 
@@ -28,17 +29,34 @@ const char *jm_fmt_duration(char buf[JM_FMT], double s);
 /* Local stamp of a report: mono → RFC 3339. */
 const char *jm_fmt_time(const struct jm_report *r, int64_t mono, char buf[JM_FMT]);
 
+/* a - b in seconds, without overflow, whatever a file says. */
+double jm_fmt_seconds(int64_t a, int64_t b);
+
+/* Text of a run file is foreign. The next character of s that may be shown: well-formed UTF-8, a blank for
+ * line ends and tabs, U+FFFD for what is malformed, a control character or turns the direction of writing.
+ * Returns where the one after it begins; NULL at the end. */
+const char *jm_fmt_next(const char *s, struct jm_span *one);
+
 /* Title of a metric for people: "J per output token". */
 const char *jm_fmt_metric(const char *id);
 
 /* The energy result that heads a report: j_per.output_token at the widest boundary that is valid, else any
  * energy ratio, else energy or mean power; NULL: none. */
 const struct jm_result *jm_fmt_headline(const struct jm_report *r);
+/* More than one measured window stands in the summary, so that each row must say which it is of. */
+bool jm_fmt_many_windows(const struct jm_report *r);
+/* The boundary counts just the devices that the GPU boundary counts in the same window. */
+bool jm_fmt_same_as_gpu(const struct jm_report *r, const struct jm_result *x);
 /* Results that are worth a row in a summary: no per-trial ones where there is one over trials. */
 bool jm_fmt_in_summary(const struct jm_report *r, const struct jm_result *x);
 /* The row of that metric, boundary and quantile which a summary shows. */
 const struct jm_result *jm_fmt_find(const struct jm_report *r, const char *metric, enum jm_boundary b,
                                     double quantile);
+/* Lists show at most JM_FMT_ALIKE findings of one id and severity: is this one left out; and how many are, if
+ * it is the last one shown. */
+#define JM_FMT_ALIKE 5
+bool jm_fmt_repeats(const struct jm_report *r, size_t finding);
+size_t jm_fmt_more(const struct jm_report *r, size_t finding);
 /* "valid", "valid with findings", "INVALID". */
 const char *jm_fmt_validity(enum jm_validity v);
 bool jm_fmt_estimate(const struct jm_result *x);

@@ -94,9 +94,23 @@ static void hero(struct jm_str *s, const struct jm_report *r)
     jm_str_adds(s, "</section>");
 }
 
+/* A page stays readable, and below 1.5 MB, however many windows a run has. */
+#define ROWS_MAX 400
+
+static void rest(struct jm_str *s, size_t left)
+{
+    if (left)
+        jm_str_addf(s,
+                    "<p class='dim'>and %zu more: <code>joulemark show --format csv</code> or "
+                    "<code>--json</code> has them all.</p>",
+                    left);
+}
+
 static void results(struct jm_str *s, const struct jm_report *r)
 {
     char v[JM_FMT], pm[JM_FMT];
+    bool many = jm_fmt_many_windows(r);
+    size_t shown = 0, left = 0;
     jm_str_adds(s, "<section><h2>Energy at each boundary</h2><div class='scroll'><table "
                    "id='results'><thead><tr><th scope='col'>metric</th>"
                    "<th scope='col'>boundary</th><th scope='col' class='n'>value</th><th scope='col' "
@@ -107,12 +121,21 @@ static void results(struct jm_str *s, const struct jm_report *r)
         const struct jm_result *x = &r->results[i];
         if (x->q.boundary == JM_B_NONE || !jm_fmt_in_summary(r, x))
             continue;
+        if (++shown > ROWS_MAX) {
+            left++;
+            continue;
+        }
         jm_str_addf(s, "<tr data-metric='%s' data-boundary='%s'", x->metric,
                     jm_boundary_name((int)x->q.boundary));
         if (x->q.have)
             jm_str_addf(s, " data-value='%.17g'", x->q.value);
         jm_str_addf(s, "><td>%s</td><td>", x->metric);
         esc(s, x->set ? x->set : jm_boundary_name((int)x->q.boundary));
+        if (many) {
+            jm_str_adds(s, "<br><span class='dim'>");
+            esc(s, x->window >= 0 ? r->windows[x->window].name : "over trials");
+            jm_str_adds(s, "</span>");
+        }
         if (jm_fmt_estimate(x))
             jm_str_adds(s, " <b class='warning'>ESTIMATE</b>");
         if (x->of && x->have_of < x->of)
@@ -134,7 +157,9 @@ static void results(struct jm_str *s, const struct jm_report *r)
         }
         jm_str_adds(s, "</td></tr>");
     }
-    jm_str_adds(s, "</tbody></table></div></section>");
+    jm_str_adds(s, "</tbody></table></div>");
+    rest(s, left);
+    jm_str_adds(s, "</section>");
 }
 
 static void energy_table(struct jm_str *s, const struct jm_report *r)
@@ -153,7 +178,7 @@ static void energy_table(struct jm_str *s, const struct jm_report *r)
                    "<th scope='col' class='n'>± 95 %</th><th scope='col'>method</th><th "
                    "scope='col'>counted</th><th scope='col'>status</th>"
                    "</tr></thead><tbody>");
-    for (size_t i = 0; i < r->n_energy; i++) {
+    for (size_t i = 0; i < r->n_energy && i < ROWS_MAX; i++) {
         const struct jm_energy_row *e = &r->energy[i];
         const struct jm_channel *c = &r->channels[e->channel];
         jm_str_adds(s, "<tr><td>");
@@ -177,7 +202,9 @@ static void energy_table(struct jm_str *s, const struct jm_report *r)
         }
         jm_str_adds(s, "</td></tr>");
     }
-    jm_str_adds(s, "</tbody></table></div></details></section>");
+    jm_str_adds(s, "</tbody></table></div>");
+    rest(s, r->n_energy > ROWS_MAX ? r->n_energy - ROWS_MAX : 0);
+    jm_str_adds(s, "</details></section>");
 }
 
 static void latency(struct jm_str *s, const struct jm_report *r)
@@ -263,7 +290,8 @@ static void findings(struct jm_str *s, const struct jm_report *r)
     for (int sev = JM_SEV_ERROR; sev >= JM_SEV_INFO; sev--)
         for (size_t i = 0; i < r->n_findings; i++) {
             const struct jm_finding *f = &r->findings[i];
-            if ((int)f->severity != sev)
+            size_t more = (int)f->severity == sev ? jm_fmt_more(r, i) : 0;
+            if ((int)f->severity != sev || jm_fmt_repeats(r, i))
                 continue;
             jm_str_addf(s, "<li><b class='%s'>%s</b> <code>%s</code> ", jm_severity_name(sev),
                         sev == JM_SEV_INFO ? "note" : jm_severity_name(sev), f->id);
@@ -273,6 +301,8 @@ static void findings(struct jm_str *s, const struct jm_report *r)
                 esc(s, f->evidence);
                 jm_str_adds(s, "]</span>");
             }
+            if (more)
+                jm_str_addf(s, " <b>and %zu more of this kind</b>", more);
             jm_str_adds(s, "</li>");
         }
     jm_str_adds(s, "</ul></section>");
@@ -308,13 +338,15 @@ static void environment(struct jm_str *s, const struct jm_report *r)
 {
     char a[JM_FMT], t[JM_FMT], line[512];
     jm_str_adds(s, "<section><h2>Windows</h2><table><tbody>");
-    for (size_t i = 0; i < r->n_windows; i++) {
+    for (size_t i = 0; i < r->n_windows && i < ROWS_MAX; i++) {
         const struct jm_window *w = &r->windows[i];
         snprintf(line, sizeof line, "%s, %s from %s", jm_role_name((int)w->role),
-                 jm_fmt_duration(a, (double)(w->t1 - w->t0) / 1e9), jm_fmt_time(r, w->t0, t));
+                 jm_fmt_duration(a, jm_fmt_seconds(w->t1, w->t0)), jm_fmt_time(r, w->t0, t));
         kv(s, w->name, line);
     }
-    jm_str_adds(s, "</tbody></table><h2>Instruments</h2><table><tbody>");
+    jm_str_adds(s, "</tbody></table>");
+    rest(s, r->n_windows > ROWS_MAX ? r->n_windows - ROWS_MAX : 0);
+    jm_str_adds(s, "<h2>Instruments</h2><table><tbody>");
     for (size_t i = 0; i < r->n_meters; i++) {
         const struct jm_meter_info *m = &r->meters[i];
         snprintf(line, sizeof line, "%s, %d channels %s %s %s", m->state, m->channels,

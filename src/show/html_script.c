@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "show/assets.h"
+#include "show/fmt.h"
 #include "show/html_style.h"
 #include "show/svg.h"
 
@@ -124,8 +125,8 @@ static void data(const struct jm_report *r, struct jm_str *s)
         if (r->windows[i].role != JM_R_MEASURE)
             continue;
         jm_jsonw_array(&w);
-        jm_jsonw_num(&w, (double)(r->windows[i].t0 - origin) / 1e9);
-        jm_jsonw_num(&w, (double)(r->windows[i].t1 - origin) / 1e9);
+        jm_jsonw_num(&w, jm_fmt_seconds(r->windows[i].t0, origin));
+        jm_jsonw_num(&w, jm_fmt_seconds(r->windows[i].t1, origin));
         jm_jsonw_end(&w);
     }
     jm_jsonw_end(&w);

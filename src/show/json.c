@@ -168,7 +168,7 @@ static void windows(struct jm_jsonw *w, const struct jm_report *r)
         jm_jsonw_ki64(w, "trial", x->trial);
         time_key(w, r, "t0", x->t0);
         time_key(w, r, "t1", x->t1);
-        jm_jsonw_knum(w, "seconds", (double)(x->t1 - x->t0) / 1e9);
+        jm_jsonw_knum(w, "seconds", jm_fmt_seconds(x->t1, x->t0));
         jm_jsonw_end(w);
     }
     jm_jsonw_end(w);

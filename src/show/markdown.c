@@ -10,14 +10,12 @@
 
 static void esc(struct jm_str *s, const char *t)
 {
-    size_t at = s->len;
-    for (; t && *t; t++) {
-        if (strchr("|*_`<>[]\\", *t))
+    struct jm_span c;
+    while (t && (t = jm_fmt_next(t, &c))) {
+        if (c.n == 1 && strchr("|*_`<>[]\\&", *c.p))
             jm_str_addc(s, '\\');
-        jm_str_addc(s, *t);
+        jm_str_addspan(s, c);
     }
-    if (!s->failed)
-        jm_text_plain(s->buf + at, s->len - at, false);
 }
 
 static void energy(struct jm_str *s, const struct jm_report *r)
@@ -25,12 +23,17 @@ static void energy(struct jm_str *s, const struct jm_report *r)
     char v[JM_FMT], pm[JM_FMT];
     jm_str_adds(s, "| metric | boundary | value | 95 % interval | per | instrument | validity "
                    "|\n|---|---|---:|---:|---|---|---|\n");
+    bool many = jm_fmt_many_windows(r);
     for (size_t i = 0; i < r->n_results; i++) {
         const struct jm_result *x = &r->results[i];
         if (x->q.boundary == JM_B_NONE || !jm_fmt_in_summary(r, x))
             continue;
         jm_str_addf(s, "| %s | ", x->metric);
         esc(s, x->set);
+        if (many) {
+            jm_str_adds(s, ", ");
+            esc(s, x->window >= 0 ? r->windows[x->window].name : "over trials");
+        }
         jm_str_addf(s, "%s | %s | %s | ", jm_fmt_estimate(x) ? " (ESTIMATE)" : "",
                     x->q.have ? jm_fmt_value(v, x->q.value, x->q.unit) : "–", jm_fmt_pm(pm, &x->q));
         esc(s, x->denominator_name ? x->denominator_name : "");
@@ -92,8 +95,13 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
     if (r->n_findings)
         jm_str_adds(s, "\n## Findings\n\n");
     for (size_t i = 0; i < r->n_findings; i++) {
+        if (jm_fmt_repeats(r, i))
+            continue;
         jm_str_addf(s, "- **%s** `%s`: ", jm_severity_name((int)r->findings[i].severity), r->findings[i].id);
         esc(s, r->findings[i].text);
+        size_t more = jm_fmt_more(r, i);
+        if (more)
+            jm_str_addf(s, " (and %zu more of this kind)", more);
         jm_str_addc(s, '\n');
     }
     if (o->n_disclosure)

@@ -15,20 +15,22 @@
 
 void jm_svg_escape(struct jm_str *s, const char *t)
 {
-    for (; t && *t; t++) {
-        unsigned char c = (unsigned char)*t;
-        if (c == '&')
+    struct jm_span c;
+    while (t && (t = jm_fmt_next(t, &c))) {
+        if (c.n > 1)
+            jm_str_addspan(s, c);
+        else if (*c.p == '&')
             jm_str_adds(s, "&amp;");
-        else if (c == '<')
+        else if (*c.p == '<')
             jm_str_adds(s, "&lt;");
-        else if (c == '>')
+        else if (*c.p == '>')
             jm_str_adds(s, "&gt;");
-        else if (c == '"')
+        else if (*c.p == '"')
             jm_str_adds(s, "&quot;");
-        else if (c == '\'')
+        else if (*c.p == '\'')
             jm_str_adds(s, "&#39;");
-        else if (c >= 0x20 || c == '\n' || c == '\t')
-            jm_str_addc(s, (char)c);
+        else
+            jm_str_addspan(s, c);
     }
 }
 
@@ -86,7 +88,7 @@ static void x_axis(struct jm_str *s, const struct plot *p)
 static void series(struct jm_str *s, const struct plot *p, const struct jm_series *d, int64_t origin,
                    int class)
 {
-    double dx = (double)(d->t1 - d->t0) / 1e9 / (double)d->n, x = (double)(d->t0 - origin) / 1e9 + dx / 2;
+    double dx = jm_fmt_seconds(d->t1, d->t0) / (double)d->n, x = jm_fmt_seconds(d->t0, origin) + dx / 2;
     /* columns that a slow gauge left empty between two of its readings are no gap */
     size_t reach = d->n / 60 + 1, last = (size_t)-1;
     bool open = false;
@@ -120,14 +122,17 @@ static double top_of(const struct jm_report *r, const char *unit, int *count)
     return max;
 }
 
+#define WINDOWS_DRAWN 200
+
 static void shade(struct jm_str *s, const struct jm_report *r, const struct plot *p, int64_t origin)
 {
-    for (size_t i = 0; i < r->n_windows; i++) {
+    size_t drawn = 0;
+    for (size_t i = 0; i < r->n_windows && drawn < WINDOWS_DRAWN; i++) {
         const struct jm_window *w = &r->windows[i];
-        double a = fmax((double)(w->t0 - origin) / 1e9, p->x0),
-               b = fmin((double)(w->t1 - origin) / 1e9, p->x1);
+        double a = fmax(jm_fmt_seconds(w->t0, origin), p->x0), b = fmin(jm_fmt_seconds(w->t1, origin), p->x1);
         if (b <= a || (w->role != JM_R_MEASURE && w->role != JM_R_IDLE))
             continue;
+        drawn++;
         jm_str_addf(s, "<rect class='win %s' x='%.1f' y='%.1f' width='%.1f' height='%.1f'><title>window ",
                     jm_role_name((int)w->role), px(p, a), p->py, px(p, b) - px(p, a), p->ph);
         jm_svg_escape(s, w->name);
@@ -153,8 +158,8 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
             break;
         }
     double h = n_tokens ? 432 : 300;
-    struct plot p = {(double)(t0 - origin) / 1e9,
-                     (double)(t1 - origin) / 1e9,
+    struct plot p = {jm_fmt_seconds(t0, origin),
+                     jm_fmt_seconds(t1, origin),
                      0,
                      power > 0 ? power * 1.08 : 1,
                      LEFT,
@@ -180,17 +185,17 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
         y_axis(s, &q, "");
         for (size_t i = 0; i < r->n_series; i++) {
             const struct jm_series *d = &r->series[i];
-            double dx = (double)(d->t1 - d->t0) / 1e9 / (double)d->n;
+            double dx = jm_fmt_seconds(d->t1, d->t0) / (double)d->n;
             if (strcmp(d->unit, "tokens/s") != 0)
                 continue;
             jm_str_adds(s, "<path class='area' d='");
-            jm_str_addf(s, "M%.1f %.1f", px(&q, (double)(d->t0 - origin) / 1e9), py(&q, 0));
+            jm_str_addf(s, "M%.1f %.1f", px(&q, jm_fmt_seconds(d->t0, origin)), py(&q, 0));
             for (size_t k = 0; k < d->n; k++) {
-                double a = (double)(d->t0 - origin) / 1e9 + dx * (double)k,
+                double a = jm_fmt_seconds(d->t0, origin) + dx * (double)k,
                        y = isnan(d->max[k]) ? 0 : d->max[k];
                 jm_str_addf(s, "L%.1f %.1fL%.1f %.1f", px(&q, a), py(&q, y), px(&q, a + dx), py(&q, y));
             }
-            jm_str_addf(s, "L%.1f %.1fZ'/>", px(&q, (double)(d->t1 - origin) / 1e9), py(&q, 0));
+            jm_str_addf(s, "L%.1f %.1fZ'/>", px(&q, jm_fmt_seconds(d->t1, origin)), py(&q, 0));
         }
         x_axis(s, &q);
         jm_str_addf(s, "<text class='cap' x='%g' y='288'>output tokens/s</text>", LEFT);

@@ -25,47 +25,33 @@ static void style(struct out *o, enum style st)
         jm_str_adds(o->s, code[st]);
 }
 
-/* Columns a UTF-8 text takes (no wide characters are printed here). */
+/* Columns that the first n bytes of a text take (no wide characters are printed here). */
 static int columns(const char *s, size_t n)
 {
+    struct jm_span one;
     int c = 0;
-    for (size_t i = 0; i < n; i++)
-        c += ((unsigned char)s[i] & 0xc0) != 0x80;
+    for (const char *at = s; (at = jm_fmt_next(at, &one)) && (size_t)(at - s) <= n;)
+        c++;
     return c;
 }
 
-static void add_ascii(struct out *o, const char *s)
+/* Text as it may be shown on a terminal: nothing foreign moves the cursor; in ASCII where asked. */
+static void add(struct out *o, const char *s)
 {
     static const struct {
         const char *u, *a;
     } map[] = {{"±", "+-"}, {"–", "-"}, {"µ", "u"}, {"×", "x"}, {"·", "-"}, {"─", "-"}, {"°", " "}};
-    while (*s) {
-        size_t n = 1;
-        const char *put = NULL;
-        for (size_t i = 0; i < sizeof map / sizeof map[0]; i++)
-            if (strncmp(s, map[i].u, strlen(map[i].u)) == 0) {
+    struct jm_span c;
+    while ((s = jm_fmt_next(s, &c))) {
+        const char *put = c.n > 1 && o->o->ascii ? "?" : NULL;
+        for (size_t i = 0; put && i < sizeof map / sizeof map[0]; i++)
+            if (jm_span_is(c, map[i].u))
                 put = map[i].a;
-                n = strlen(map[i].u);
-                break;
-            }
         if (put)
             jm_str_adds(o->s, put);
         else
-            jm_str_addc(o->s, *s);
-        s += n;
+            jm_str_addspan(o->s, c);
     }
-}
-
-/* Labels, names and reasons come from outside: none of them may speak to the terminal. */
-static void add(struct out *o, const char *s)
-{
-    size_t at = o->s->len;
-    if (o->o->ascii)
-        add_ascii(o, s);
-    else
-        jm_str_adds(o->s, s);
-    if (!o->s->failed)
-        jm_text_plain(o->s->buf + at, o->s->len - at, false);
 }
 
 /* Left-aligned in width columns (cut with ".." when longer), or right-aligned. */
@@ -77,20 +63,37 @@ static void cell(struct out *o, const char *s, int width, bool right)
     if (c <= width) {
         add(o, s);
     } else {
-        size_t n = 0;
-        int k = 0;
-        while (k < width - 2) {
-            n++;
-            while (((unsigned char)s[n] & 0xc0) == 0x80)
-                n++;
-            k++;
-        }
-        char cut[256];
-        snprintf(cut, sizeof cut, "%.*s..", (int)(n < 250 ? n : 250), s);
+        char cut[512];
+        const char *at = s;
+        struct jm_span one;
+        for (int k = 0; k < width - 2; k++)
+            at = jm_fmt_next(at, &one);
+        snprintf(cut, sizeof cut, "%.*s", (int)(at - s < 500 ? at - s : 500), s);
         add(o, cut);
+        jm_str_adds(o->s, "..");
     }
     for (int i = c; !right && i < width; i++)
         jm_str_addc(o->s, ' ');
+}
+
+/* One word; what is longer than a line is broken. Returns how far the column moved. */
+static int piece(struct out *o, const char *word, int indent, int at)
+{
+    struct jm_span c;
+    char one[8];
+    int start = at;
+    while ((word = jm_fmt_next(word, &c))) {
+        if (at >= o->width) {
+            jm_str_addc(o->s, '\n');
+            for (int i = 0; i < indent; i++)
+                jm_str_addc(o->s, ' ');
+            at = indent;
+        }
+        snprintf(one, sizeof one, "%.*s", (int)c.n, c.p);
+        add(o, one);
+        at++;
+    }
+    return at - start;
 }
 
 /* Words of s wrapped behind an indent; the first line continues at column at. */
@@ -110,8 +113,7 @@ static void wrap(struct out *o, const char *s, int indent, int at)
         }
         char word[512];
         snprintf(word, sizeof word, "%.*s", (int)(n < 500 ? n : 500), s);
-        add(o, word);
-        at += c;
+        at += piece(o, word, indent, at);
         s += n;
         s += strspn(s, " ");
     }
@@ -122,7 +124,7 @@ static void section(struct out *o, const char *title)
 {
     jm_str_addc(o->s, '\n');
     style(o, BOLD);
-    jm_str_adds(o->s, title);
+    add(o, title);
     style(o, PLAIN);
     jm_str_addc(o->s, '\n');
 }
@@ -165,6 +167,19 @@ static void head(struct out *o)
     jm_str_addc(o->s, '\n');
 }
 
+/* Reasons of a result that is not valid, on a line of their own: no such number stands without them. */
+static void reasons(struct out *o, const struct jm_result *x, int indent)
+{
+    char line[700];
+    snprintf(line, sizeof line, "%s: %s", x->q.have ? jm_fmt_validity(x->q.validity) : "no value",
+             x->q.reasons ? x->q.reasons : "not known");
+    for (int i = 0; i < indent; i++)
+        jm_str_addc(o->s, ' ');
+    style(o, validity_style(x->q.validity));
+    wrap(o, line, indent + 2, indent);
+    style(o, PLAIN);
+}
+
 static void headline(struct out *o)
 {
     const struct jm_result *x = jm_fmt_headline(o->r);
@@ -193,44 +208,52 @@ static void headline(struct out *o)
         wrap(o, line, 4, (jm_str_adds(o->s, "  "), 2));
         style(o, PLAIN);
     }
-    if (!x->q.have && x->q.reasons) {
-        snprintf(line, sizeof line, "no value because: %s", x->q.reasons);
-        wrap(o, line, 4, (jm_str_adds(o->s, "  "), 2));
+    if (x->q.have && x->q.u.excludes && x->q.u.excludes[0]) {
+        snprintf(line, sizeof line, "%g %% interval without %s", x->q.u.level > 0 ? 100 * x->q.u.level : 95,
+                 x->q.u.excludes);
+        jm_str_adds(o->s, "  ");
+        style(o, DIM);
+        wrap(o, line, 4, 2);
+        style(o, PLAIN);
     }
+    if (x->q.validity != JM_V_VALID)
+        reasons(o, x, 2);
 }
 
-/* One energy result: metric, boundary set, value, interval, denominator. */
-static void energy_row(struct out *o, const struct jm_result *x)
+/* One energy result: metric, value, interval, denominator. */
+static void energy_row(struct out *o, const struct jm_result *x, bool own_reasons)
 {
-    bool long_name = strlen(x->metric) > 22;
-    char v[JM_FMT], pm[JM_FMT], note[160];
+    char v[JM_FMT], pm[JM_FMT], note[160] = "";
+    bool long_name = strlen(x->metric) > 23;
     jm_str_adds(o->s, "  ");
-    cell(o, x->metric, long_name ? (int)strlen(x->metric) : 22, false);
+    cell(o, x->metric, long_name ? (int)strlen(x->metric) : 23, false);
     if (long_name) { /* a name is never cut: it is what other tools look for */
         jm_str_adds(o->s, "\n  ");
-        cell(o, "", 22, false);
+        cell(o, "", 23, false);
     }
     jm_str_addc(o->s, ' ');
-    cell(o, x->q.have ? jm_fmt_value(v, x->q.value, x->q.unit) : "–", 17, true);
+    cell(o, x->q.have ? jm_fmt_value(v, x->q.value, x->q.unit) : "–", 16, true);
     jm_str_addc(o->s, ' ');
-    cell(o, jm_fmt_pm(pm, &x->q), 10, false);
+    cell(o, jm_fmt_pm(pm, &x->q), 12, false);
     jm_str_addc(o->s, ' ');
-    if (!x->q.have)
-        snprintf(note, sizeof note, "%s", x->q.reasons ? x->q.reasons : "not known");
-    else if (jm_fmt_estimate(x))
-        snprintf(note, sizeof note, "ESTIMATE %s", x->set ? x->set : "");
-    else if (x->denominator_name && strcmp(x->metric, "power.mean") != 0)
+    if (strcmp(x->metric, "power.mean") == 0)
+        note[0] = '\0';
+    else if (x->denominator_name && strcmp(x->numerator_name, "energy") == 0)
+        snprintf(note, sizeof note, "/ %s", x->denominator_name);
+    else if (x->denominator_name)
         snprintf(note, sizeof note, "%s / %s", x->numerator_name, x->denominator_name);
-    else if (x->of && x->have_of < x->of)
-        snprintf(note, sizeof note, "%d of %d", x->have_of, x->of);
-    else
-        snprintf(note, sizeof note, "%s", x->instrument ? x->instrument : "");
+    else if (strcmp(x->metric, "energy.by_gauge") == 0 || strcmp(x->metric, "power.max") == 0)
+        snprintf(note, sizeof note, "by %s", x->instrument ? x->instrument : "?");
+    else if (strcmp(x->metric, "energy.other_gpus") == 0)
+        snprintf(note, sizeof note, "%s, not counted", x->set ? x->set : "");
     style(o, DIM);
-    cell(o, note, o->width - 2 - 22 - 1 - 17 - 1 - 10 - 1, false);
+    cell(o, note, o->width - 2 - 23 - 1 - 16 - 1 - 12 - 1, false);
     style(o, PLAIN);
     while (o->s->len && o->s->buf[o->s->len - 1] == ' ')
         o->s->buf[--o->s->len] = '\0';
     jm_str_addc(o->s, '\n');
+    if (own_reasons && x->q.validity != JM_V_VALID)
+        reasons(o, x, 4);
 }
 
 static bool main_metric(const struct jm_result *x)
@@ -243,24 +266,89 @@ static bool main_metric(const struct jm_result *x)
     return true;
 }
 
+static bool in_section(const struct out *o, const struct jm_result *x, int boundary, int window,
+                       bool estimate)
+{
+    return (int)x->q.boundary == boundary && x->window == window && jm_fmt_estimate(x) == estimate &&
+           (o->o->all || (jm_fmt_in_summary(o->r, x) && main_metric(x)));
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* The results of one boundary and window. Reasons that all of them share are said once. */
+static void boundary(struct out *o, int b, int window, bool estimate, bool many)
+{
+    const struct jm_report *r = o->r;
+    const struct jm_result *first = NULL;
+    bool shared = true;
+    char title[400];
+    for (size_t i = 0; i < r->n_results; i++) {
+        const struct jm_result *x = &r->results[i];
+        if (!in_section(o, x, b, window, estimate) || strcmp(x->metric, "energy.other_gpus") == 0)
+            continue;
+        if (!first)
+            first = x;
+        shared &= x->q.validity == first->q.validity && same_text(x->q.reasons, first->q.reasons) &&
+                  x->q.have == first->q.have;
+    }
+    if (!first)
+        return;
+    snprintf(title, sizeof title, "At the boundary %s%s%s%s", first->set ? first->set : jm_boundary_name(b),
+             estimate ? " (ESTIMATE)" : "", many ? ", " : "",
+             !many               ? ""
+             : first->window < 0 ? "over trials"
+                                 : r->windows[first->window].name);
+    section(o, title);
+    if (jm_fmt_same_as_gpu(r, first) && !o->o->all) {
+        jm_str_adds(o->s, "  the same devices, and the same joules, as the boundary gpu\n");
+        return;
+    }
+    if (first->instrument) {
+        char by[700];
+        int len = snprintf(by, sizeof by, "by %.600s; %s", first->instrument,
+                           jm_provenance_name((int)first->q.provenance));
+        if (first->window < 0 && first->n > 0)
+            snprintf(by + len, sizeof by - (size_t)len, "; mean of %lld trials", (long long)first->n);
+        jm_str_adds(o->s, "  ");
+        style(o, DIM);
+        wrap(o, by, 4, 2);
+        style(o, PLAIN);
+    }
+    if (shared && first->q.validity != JM_V_VALID)
+        reasons(o, first, 2);
+    for (size_t i = 0; i < r->n_results; i++)
+        if (in_section(o, &r->results[i], b, window, estimate))
+            energy_row(o, &r->results[i], !shared);
+}
+
+#define WINDOWS_SHOWN 8
+
 static void energies(struct out *o)
 {
-    for (int b = JM_B_GPU; b < JM_B_COUNT; b++) {
-        bool titled = false;
-        for (size_t i = 0; i < o->r->n_results; i++) {
-            const struct jm_result *x = &o->r->results[i];
-            if ((int)x->q.boundary != b ||
-                (o->o->all ? false : !jm_fmt_in_summary(o->r, x) || !main_metric(x)))
-                continue;
-            if (!titled) {
-                char title[256];
-                snprintf(title, sizeof title, "At the boundary %s", x->set ? x->set : jm_boundary_name(b));
-                section(o, title);
-                titled = true;
-            }
-            energy_row(o, x);
-        }
+    const struct jm_report *r = o->r;
+    bool many = o->o->all ? r->n_windows > 1 : jm_fmt_many_windows(r);
+    int shown[WINDOWS_SHOWN], n = 0, left = 0, last = -2;
+    /* results of a window follow each other */
+    for (size_t i = 0; i < r->n_results; i++) {
+        const struct jm_result *x = &r->results[i];
+        if (x->q.boundary == JM_B_NONE || x->window == last || !(o->o->all || jm_fmt_in_summary(r, x)))
+            continue;
+        last = x->window;
+        if (n < WINDOWS_SHOWN || last < 0)
+            shown[n < WINDOWS_SHOWN ? n++ : WINDOWS_SHOWN - 1] = last;
+        else
+            left++;
     }
+    for (int b = JM_B_GPU; b < JM_B_COUNT; b++)
+        for (int k = 0; k < n; k++) {
+            boundary(o, b, shown[k], false, many);
+            boundary(o, b, shown[k], true, many);
+        }
+    if (left)
+        jm_str_addf(o->s, "\n  and %d more windows: --format csv or --json has them all\n", left);
 }
 
 static void latencies(struct out *o)
@@ -338,7 +426,8 @@ static void findings(struct out *o)
         for (size_t i = 0; i < o->r->n_findings; i++) {
             const struct jm_finding *f = &o->r->findings[i];
             char line[1600];
-            if ((int)f->severity != sev)
+            size_t more = (int)f->severity == sev ? jm_fmt_more(o->r, i) : 0;
+            if ((int)f->severity != sev || jm_fmt_repeats(o->r, i))
                 continue;
             jm_str_adds(o->s, "  ");
             style(o, st[sev]);
@@ -348,6 +437,8 @@ static void findings(struct out *o)
                      f->evidence && f->evidence[0] ? " [" : "", f->evidence ? f->evidence : "",
                      f->evidence && f->evidence[0] ? "]" : "");
             wrap(o, line, 10, 10);
+            if (more)
+                jm_str_addf(o->s, "          and %zu more of this kind\n", more);
         }
 }
 
@@ -355,17 +446,24 @@ static void windows(struct out *o)
 {
     char a[JM_FMT], t[JM_FMT];
     section(o, "Windows");
+    size_t shown = 0, left = 0;
     for (size_t i = 0; i < o->r->n_windows; i++) {
         const struct jm_window *w = &o->r->windows[i];
         if (!o->o->all && w->role != JM_R_MEASURE && w->role != JM_R_IDLE)
             continue;
+        if (++shown > 12 && !o->o->all) {
+            left++;
+            continue;
+        }
         jm_str_adds(o->s, "  ");
         cell(o, w->name, 22, false);
         jm_str_addc(o->s, ' ');
         cell(o, jm_role_name((int)w->role), 10, false);
-        cell(o, jm_fmt_duration(a, (double)(w->t1 - w->t0) / 1e9), 10, true);
+        cell(o, jm_fmt_duration(a, jm_fmt_seconds(w->t1, w->t0)), 10, true);
         jm_str_addf(o->s, "   from %.23sZ\n", jm_fmt_time(o->r, w->t0, t));
     }
+    if (left)
+        jm_str_addf(o->s, "  and %zu more\n", left);
 }
 
 int jm_show_text(const struct jm_report *r, const struct jm_show_opts *opts, struct jm_str *s,
