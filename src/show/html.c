@@ -36,9 +36,8 @@ static void header(struct jm_str *s, const struct jm_report *r)
     esc(s, r->kind);
     jm_str_adds(s, " · ");
     esc(s, r->source);
-    jm_str_adds(s, "</p><p>");
-    esc(s, r->created);
-    jm_str_adds(s, " · run <code>");
+    jm_str_addf(s, "</p><p>%.10s %.8s UTC · run <code>", r->created,
+                strlen(r->created) > 19 ? r->created + 11 : "");
     esc(s, r->id);
     jm_str_adds(s, "</code></p></header>");
     if (r->simulated)
@@ -106,17 +105,77 @@ static void rest(struct jm_str *s, size_t left)
                     left);
 }
 
-static void results(struct jm_str *s, const struct jm_report *r)
+static bool same_group(const struct jm_result *a, const struct jm_result *b)
+{
+    return a && a->q.boundary == b->q.boundary && a->window == b->window &&
+           jm_fmt_estimate(a) == jm_fmt_estimate(b) &&
+           (a->set ? b->set && strcmp(a->set, b->set) == 0 : !b->set);
+}
+
+static void group(struct jm_str *s, const struct jm_report *r, const struct jm_result *x, bool many)
+{
+    jm_str_adds(s, "<tr class='group'><th scope='rowgroup' colspan='5'><code>");
+    esc(s, x->set ? x->set : jm_boundary_name((int)x->q.boundary));
+    jm_str_adds(s, "</code>");
+    if (jm_fmt_estimate(x))
+        jm_str_adds(s, " <b class='warning'>ESTIMATE</b>");
+    if (x->of && x->have_of < x->of)
+        jm_str_addf(s, " <b class='error'>%d of %d</b>", x->have_of, x->of);
+    if (many) {
+        jm_str_adds(s, " · ");
+        esc(s, x->window >= 0 ? r->windows[x->window].name : "over trials");
+    } else if (x->window < 0 && x->n > 0) {
+        jm_str_addf(s, " · mean of %lld trials", (long long)x->n);
+    }
+    jm_str_adds(s, "<span class='dim'> · by ");
+    esc(s, x->instrument ? x->instrument : "nothing");
+    jm_str_addf(s, " · %s</span></th></tr>", jm_provenance_name((int)x->q.provenance));
+}
+
+static void result_row(struct jm_str *s, const struct jm_result *x, const struct jm_result *first)
 {
     char v[JM_FMT], pm[JM_FMT];
-    bool many = jm_fmt_many_windows(r);
+    jm_str_addf(s, "<tr data-metric='%s' data-boundary='%s'", x->metric,
+                jm_boundary_name((int)x->q.boundary));
+    if (x->q.have)
+        jm_str_addf(s, " data-value='%.17g'", x->q.value);
+    jm_str_addf(s, "><th scope='row'>%s", x->metric);
+    if (x->instrument && first->instrument && strcmp(x->instrument, first->instrument) != 0) {
+        jm_str_adds(s, "<br><span class='dim'>by ");
+        esc(s, x->instrument);
+        jm_str_adds(s, "</span>");
+    }
+    jm_str_addf(s, "</th><td class='n'>%s</td><td class='n'>%s</td><td>",
+                x->q.have ? jm_fmt_value(v, x->q.value, x->q.unit) : "–", jm_fmt_pm(pm, &x->q));
+    if (x->denominator_name) {
+        esc(s, x->numerator_name);
+        jm_str_adds(s, " / ");
+        esc(s, x->denominator_name);
+    }
+    jm_str_addf(s, "</td><td class='%s'>%s", pill(x->q.validity), jm_fmt_validity(x->q.validity));
+    if (x->q.reasons) {
+        jm_str_adds(s, "<br><span class='dim'>");
+        for (struct jm_span rest = jm_span_of(x->q.reasons), one; jm_span_field(&rest, ',', &one);) {
+            char code[128];
+            snprintf(code, sizeof code, "%.*s", (int)(one.n < 120 ? one.n : 120), one.p);
+            esc(s, code);
+            jm_str_adds(s, rest.n ? ", " : "");
+        }
+        jm_str_adds(s, "</span>");
+    }
+    jm_str_adds(s, "</td></tr>");
+}
+
+static void results(struct jm_str *s, const struct jm_report *r)
+{
+    const struct jm_result *first = NULL;
+    bool many = jm_fmt_many_windows(r), repeat = false;
     size_t shown = 0, left = 0;
-    jm_str_adds(s, "<section><h2>Energy at each boundary</h2><div class='scroll'><table "
-                   "id='results'><thead><tr><th scope='col'>metric</th>"
-                   "<th scope='col'>boundary</th><th scope='col' class='n'>value</th><th scope='col' "
-                   "class='n'>95 % interval</th>"
-                   "<th scope='col'>numerator / denominator</th><th scope='col'>instrument</th><th "
-                   "scope='col'>validity</th></tr></thead><tbody>");
+    jm_str_adds(s,
+                "<section><h2>Energy at each boundary</h2><div class='scroll'><table id='results'><thead><tr>"
+                "<th scope='col'>metric</th><th scope='col' class='n'>value</th><th scope='col' class='n'>"
+                "interval</th><th scope='col'>numerator / denominator</th><th scope='col'>validity</th></tr>"
+                "</thead><tbody>");
     for (size_t i = 0; i < r->n_results; i++) {
         const struct jm_result *x = &r->results[i];
         if (x->q.boundary == JM_B_NONE || !jm_fmt_in_summary(r, x))
@@ -125,37 +184,16 @@ static void results(struct jm_str *s, const struct jm_report *r)
             left++;
             continue;
         }
-        jm_str_addf(s, "<tr data-metric='%s' data-boundary='%s'", x->metric,
-                    jm_boundary_name((int)x->q.boundary));
-        if (x->q.have)
-            jm_str_addf(s, " data-value='%.17g'", x->q.value);
-        jm_str_addf(s, "><td>%s</td><td>", x->metric);
-        esc(s, x->set ? x->set : jm_boundary_name((int)x->q.boundary));
-        if (many) {
-            jm_str_adds(s, "<br><span class='dim'>");
-            esc(s, x->window >= 0 ? r->windows[x->window].name : "over trials");
-            jm_str_adds(s, "</span>");
+        if (!same_group(first, x)) {
+            first = x;
+            group(s, r, x, many);
+            if ((repeat = jm_fmt_same_as_gpu(r, x)))
+                jm_str_adds(s,
+                            "<tr><td colspan='5' class='dim'>The same devices, and the same joules, as the "
+                            "boundary gpu.</td></tr>");
         }
-        if (jm_fmt_estimate(x))
-            jm_str_adds(s, " <b class='warning'>ESTIMATE</b>");
-        if (x->of && x->have_of < x->of)
-            jm_str_addf(s, " <b class='error'>%d of %d</b>", x->have_of, x->of);
-        jm_str_addf(s, "</td><td class='n'>%s</td><td class='n'>%s</td><td>",
-                    x->q.have ? jm_fmt_value(v, x->q.value, x->q.unit) : "–", jm_fmt_pm(pm, &x->q));
-        if (x->denominator_name) {
-            esc(s, x->numerator_name);
-            jm_str_adds(s, " / ");
-            esc(s, x->denominator_name);
-        }
-        jm_str_adds(s, "</td><td>");
-        esc(s, x->instrument);
-        jm_str_addf(s, "</td><td class='%s'>%s", pill(x->q.validity), jm_fmt_validity(x->q.validity));
-        if (x->q.reasons) {
-            jm_str_adds(s, "<br><span class='dim'>");
-            esc(s, x->q.reasons);
-            jm_str_adds(s, "</span>");
-        }
-        jm_str_adds(s, "</td></tr>");
+        if (!repeat)
+            result_row(s, x, first);
     }
     jm_str_adds(s, "</tbody></table></div>");
     rest(s, left);
@@ -399,8 +437,8 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
     jm_html_csp(s, script);
     jm_str_adds(s, "\"><title>");
     esc(s, r->label ? r->label : "joulemark run");
-    jm_str_addf(s, "%s</title><link rel='icon' href='data:,'><style>%s</style>",
-                r->simulated ? " (SIMULATED)" : "", jm_html_style);
+    jm_str_addf(s, "%s</title><link rel='icon' href='data:,'><style>%s%s</style>",
+                r->simulated ? " (SIMULATED)" : "", jm_html_style, jm_html_style_parts);
     if (script)
         jm_html_styles_of_chart(s);
     jm_str_adds(s, "</head><body><main>");

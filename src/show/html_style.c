@@ -35,9 +35,12 @@ const char jm_html_style[] =
     "th,td{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid "
     "var(--line);vertical-align:top;overflow-wrap:anywhere}"
     "th{font-weight:600;color:var(--dim);font-size:13px;white-space:nowrap}tbody "
-    "th{white-space:normal}td:first-child,#results "
-    "td:nth-child(2){white-space:nowrap}td.n,th.n{text-align:right;white-space:nowrap}"
-    ".scroll{overflow-x:auto}caption{text-align:left;font-weight:600;padding:8px 0 4px}"
+    "th{white-space:normal}td.n,th.n{text-align:right;white-space:nowrap}"
+    ".scroll{overflow-x:auto}.scroll table{min-width:600px}.scroll td,.scroll th{overflow-wrap:break-word}"
+    "tbody th{color:var(--ink);font-weight:400;font-size:14px}tbody th .dim{font-size:13px}"
+    ".group th{padding-top:16px;border-bottom:2px solid var(--line)}.group code{font-weight:600}"
+    "figure{overflow-x:auto}figure svg{min-width:620px}.two figure svg{min-width:300px}"
+    "caption{text-align:left;font-weight:600;padding:8px 0 4px}"
     "svg{width:100%;height:auto;display:block;background:var(--card);border:1px solid "
     "var(--line);border-radius:10px}"
     "figure{margin:0}.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:16px}"
@@ -51,7 +54,9 @@ const char jm_html_style[] =
     "}"
     ".s3{stroke:var(--c3);--k:var(--c3)}.s4{stroke:var(--c4);--k:var(--c4)}.s5{stroke:var(--c5);--k:var(--c5)"
     "}"
-    ".s6{stroke:var(--c6);--k:var(--c6)}.s7{stroke:var(--c7);--k:var(--c7)}.bar{fill:var(--k);stroke:none}"
+    ".s6{stroke:var(--c6);--k:var(--c6)}.s7{stroke:var(--c7);--k:var(--c7)}.bar{fill:var(--k);stroke:none}";
+
+const char jm_html_style_parts[] =
     ".legend{list-style:none;display:flex;flex-wrap:wrap;gap:2px 18px;padding:8px 0 "
     "0;margin:0;font-size:13px;color:var(--dim)}"
     ".key{display:inline-block;width:16px;height:0;border-top:3px solid "
