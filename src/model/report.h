@@ -69,7 +69,8 @@ struct jm_finding {
     unsigned profiles;         /* bit per profile for which the severity holds; 0: all */
 };
 
-/* Energy of one channel in one window: the table behind the boundaries. Rows of a window follow each other. */
+/* Energy of one channel in one window: the table behind the boundaries. Rows of a window follow each other.
+ */
 struct jm_energy_row {
     int window, channel; /* indices */
     int domain;

@@ -71,8 +71,8 @@ int jm_recorder_raw(struct jm_recorder *r, const char *name, const char *origin,
  * none, or a negative error when that cannot be known. */
 int jm_recorder_find_sut(struct jm_recorder *r, const int64_t *pids, size_t n, struct jm_err *err);
 
-/* What kind of idle the devices are in now: deep (no process on them), loaded (a process holds them and they do not
- * work), busy (they work), unknown (no meter can say). why: what was seen. */
+/* What kind of idle the devices are in now: deep (no process on them), loaded (a process holds them and they
+ * do not work), busy (they work), unknown (no meter can say). why: what was seen. */
 enum jm_idle_kind { JM_IDLE_UNKNOWN, JM_IDLE_DEEP, JM_IDLE_LOADED, JM_IDLE_BUSY };
 enum jm_idle_kind jm_recorder_idle_kind(struct jm_recorder *r, char *why, size_t cap);
 const char *jm_idle_kind_name(int kind); /* "unknown", "deep", "loaded", "busy" */
