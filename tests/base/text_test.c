@@ -261,8 +261,12 @@ static void plain(void **state)
         {"a\tb\nc\r", "a b\nc ", true},
         {"\xc2\x9b"
          "1m",
-         "??1m", true},                           /* CSI in one character */
-        {"\xff\xc3-\xe2\x82", "??-??", true},     /* no UTF-8; cut in the middle */
+         "??1m", true}, /* CSI in one character */
+        {"\xff\xc3-\xe2\x82",
+         "?"
+         "?-?"
+         "?",
+         true},                                   /* no UTF-8; cut in the middle */
         {"\xed\xa0\x80\xc0\xaf", "?????", true}}; /* surrogate, overlong slash */
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         char text[64];
