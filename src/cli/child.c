@@ -89,7 +89,8 @@ int jm_child_start(struct jm_child *c, char **argv, const char *name, const char
     }
     sigemptyset(&none);
     sigemptyset(&restored);
-    sigaddset(&restored, SIGPIPE); /* ignored here */
+    sigaddset(&restored, SIGPIPE); /* both are ignored here */
+    sigaddset(&restored, SIGXFSZ);
     sigaddset(&restored, SIGCHLD);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &restored);

@@ -87,7 +87,7 @@ static const struct jm_opt table[] = {
      .help = "Limit without a byte in a stream.", .deflt = "60s"},
     {"timeout", 0, JM_OPT_DURATION, AT(total), 1e6, 86400e9, .help = "Limit of a whole request.",
      .deflt = "600s"},
-    {"threads", 0, JM_OPT_INT, AT(threads), 1, 256, .help = "Load threads.", .deflt = "chosen"},
+    {"threads", 0, JM_OPT_INT, AT(threads), 1, 16, .help = "Load threads.", .deflt = "chosen"},
     {"ca-file", 0, JM_OPT_STR, AT(ca_file), .arg = "FILE", .help = "Certificates to trust for https.",
      .deflt = "the system's"},
     {"insecure", 0, JM_OPT_FLAG, AT(insecure), .help = "https without verification; the run says so."},

@@ -20,6 +20,7 @@ static int sim(struct jm_cli *cli, void *opts, struct jm_err *err)
     char **argv = cli->rest - 1;
     argv[0] = path;
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     execv(path, argv);
     return jm_err_sys(err, errno, "cannot run %s", path);
 }

@@ -209,6 +209,7 @@ int main(int argc, char **argv)
     struct jm_err err = {0};
     hold_standard_fds();
     signal(SIGPIPE, SIG_IGN); /* a reader that went away is a write error like any other */
+    signal(SIGXFSZ, SIG_IGN); /* so is a file that may not grow (ulimit -f) */
     jm_term_init(&cli.term);
     int rc = jm_cli_log_init(&cli.log, &cli.term, NULL, &err);
     if (!rc)

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "cli/signals.h"
+#include "run/run.h"
 
 #include "base/banned.h"
 
@@ -145,6 +146,7 @@ int jm_session_begin(struct jm_session *s, enum jm_role role, const char *name, 
     int rc = jm_recorder_window_begin(s->rec, role, name, trial, t0, err);
     if (rc < 0)
         return rc;
+    s->begun = true;
     *id = rc;
     return 0;
 }
@@ -159,6 +161,8 @@ int jm_session_finish(struct jm_session *s, int rc, struct jm_err *err)
     s->rec = NULL;
     if (rc < 0 && end < 0)
         jm_cli_say(s->cli, "and the run file could not be finished: %s", own.text);
+    if (rc < 0 && !s->begun)
+        jm_run_remove(s->path.buf, NULL); /* nothing was measured, and its name is wanted for the next try */
     return rc < 0 ? rc : end;
 }
 

@@ -58,6 +58,7 @@ struct jm_session {
     char mark_socket[160]; /* "" none */
     char selftest[300];    /* where verdicts of self-tests are kept, "" nowhere */
     bool metered;          /* at least one channel */
+    bool begun;            /* at least one window */
     size_t meters_first;   /* meters that could be read at the start */
 };
 

@@ -93,6 +93,7 @@ int jm_simnode_start(struct jm_simnode *n, struct jm_err *err)
         setpgid(0, 0); /* Ctrl-C is for us: the load is drained first */
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         signal(SIGPIPE, SIG_DFL);
+        signal(SIGXFSZ, SIG_DFL);
         if (getppid() == parent && dup2(fds[1], STDOUT_FILENO) >= 0)
             execl(path, path, "node", (char *)NULL);
         _exit(127);

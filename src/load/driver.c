@@ -239,7 +239,8 @@ static int find_model(struct jm_load *l, int *max_len, struct jm_err *err)
     *max_len = e.max_model_len;
     snprintf(l->model, sizeof l->model, "%s", l->cfg.model ? l->cfg.model : e.model);
     if (!l->model[0])
-        return jm_err_set(err, JM_EABSENT, "the endpoint does not list its models: name one");
+        return jm_err_set(err, JM_EABSENT, "%s does not list its models: give the name of one (--model)",
+                          l->cfg.url);
     return 0;
 }
 

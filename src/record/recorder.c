@@ -73,7 +73,10 @@ int jm_recorder_new(const struct jm_record_cfg *cfg, struct jm_recorder **out, s
         rc = jm_run_flush(r->w, jm_clock_mono(&r->clock), true, err);
     }
     if (rc) {
+        bool made = r->w;
         jm_run_abandon(r->w);
+        if (made) /* nothing is in it, and its name is wanted for the next try */
+            jm_run_remove(cfg->path, NULL);
         jm_record_marks_close(r);
         free_recorder(r);
         return rc;

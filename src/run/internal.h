@@ -113,8 +113,6 @@ struct jm_run_writer {
 
 /* writer.c: runs the statement q (bound by fmt) inside the open transaction. */
 int jm_run_write(struct jm_run_writer *w, enum jm_run_stmt q, struct jm_err *err, const char *fmt, ...);
-/* Unlinks a run with its journals. */
-int jm_run_remove(const char *path, struct jm_err *err);
 int jm_run_commit(struct jm_run_writer *w, struct jm_err *err);
 /* A full disk or a failing device ends writing: what has been committed stays, and is not tried away. */
 void jm_run_note_failure(struct jm_run_writer *w, const struct jm_err *e);

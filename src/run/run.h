@@ -95,6 +95,8 @@ int jm_run_flush(struct jm_run_writer *w, int64_t now_mono, bool force, struct j
 int jm_run_seal(struct jm_run_writer *w, struct jm_err *err);
 /* Closes without sealing (what is written stays and can be recovered). Frees w. */
 void jm_run_abandon(struct jm_run_writer *w);
+/* Removes a run file with its journal; what is no regular file stays and is JM_ECONFLICT. */
+int jm_run_remove(const char *path, struct jm_err *err);
 
 /* Seals a cut run in place (from file and -wal) and marks it as cut. *lost_after: last time with data.
  * Already sealed files are left as they are (returns 1). */

@@ -77,7 +77,7 @@ class Options(Base):
             "header-timeout": (["1ms", "1d"], ["999us", "25h"]),
             "stall-timeout": (["1ms", "1d"], ["999us", "25h"]),
             "timeout": (["1ms", "1d"], ["999us", "25h"]),
-            "threads": (["1", "256"], ["0", "257"]),
+            "threads": (["1", "16"], ["0", "17"]),
             "slo-ttft": (["1us", "1h"], ["0s", "1"]),
             "slo-tpot": (["1us", "1h"], ["0s"]),
             "slo-e2e": (["1us", "10h"], ["0s", "11h"]),
