@@ -76,7 +76,7 @@ struct jm_common {
          JM_OPT_AT(jm_common, devices),                                                                      \
          .arg = "LIST",                                                                                      \
          .help = "GPUs by CUDA's rules: indices, UUIDs or their beginnings, MIG ids.",                       \
-         .deflt = "CUDA_VISIBLE_DEVICES, else all"},                                                         \
+         .deflt = "all; run: CUDA_VISIBLE_DEVICES"},                                                         \
         {"tdp",                                                                                              \
          0,                                                                                                  \
          JM_OPT_POWER,                                                                                       \

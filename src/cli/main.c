@@ -23,7 +23,7 @@ const struct jm_env_row jm_env_table[] = {
     {"JM_NVML_LIB", "NVML library to load where --nvml-lib is not given."},
     {"JM_SIM", "The joulemark-sim program to run; without it the one beside joulemark."},
     {"JOULEMARK_MARK_SOCKET", "Socket for `joulemark mark`; set for the child of `joulemark run`."},
-    {"CUDA_VISIBLE_DEVICES", "GPUs to measure where --devices is not given."},
+    {"CUDA_VISIBLE_DEVICES", "GPUs that joulemark run measures where --devices is not given."},
     {"NO_COLOR", "Set and not empty: no colour unless --color=always."},
     {"TERM", "dumb: no colour and no progress bar."},
     {NULL, NULL}};

@@ -142,6 +142,9 @@ double jm_loghist_edge(size_t i); /* lower edge of a bucket, s */
 double jm_loghist_quantile(const struct jm_loghist *h, double q);
 /* compute/results.c: the metrics of one window; compute/trials.c: over trials. */
 int jm_results_window(struct jm_calc *c, const struct jm_calc_window *w);
+/* compute/between.c */
+int jm_results_between(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *gpu,
+                       const struct jm_cut *device, const struct jm_cut *wall);
 int jm_results_trials(struct jm_calc *c);
 /* compute/latency.c */
 int jm_results_latency(struct jm_calc *c, const struct jm_calc_window *w);

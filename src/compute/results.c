@@ -381,30 +381,6 @@ static int at_boundary(struct jm_calc *c, const struct jm_calc_window *w, const 
     return rc;
 }
 
-static int wall_to_gpu(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *wall,
-                       const struct jm_cut *gpu)
-{
-    if (!wall->usable || !gpu->usable || wall->have < wall->of || gpu->have < gpu->of || !(gpu->e.joules > 0))
-        return 0;
-    struct jm_result *x = jm_calc_result(c, w, "wall_to_gpu", wall);
-    if (!x)
-        return no_memory(c);
-    struct jm_cut both = *wall;
-    double factor = 1 / gpu->e.joules;
-    both.e.gain_bound += gpu->e.gain_bound * wall->e.joules * factor; /* one may read high, the other low */
-    both.provenance = jm_provenance_worse(wall->provenance, gpu->provenance);
-    x->q.have = true;
-    x->q.value = wall->e.joules * factor;
-    x->q.provenance = both.provenance;
-    x->set = jm_report_text(c->r, "%s / %s", wall->set, gpu->set);
-    x->numerator = wall->e.joules;
-    x->denominator = gpu->e.joules;
-    x->numerator_name = "energy at the wall";
-    x->denominator_name = "energy of the GPU boards";
-    jm_calc_interval(c, &x->q, &both, factor, gpu->e.u * factor);
-    return x->set ? 0 : no_memory(c);
-}
-
 /* GPUs of the host that do not serve: a line of their own, in no boundary's total but the device's. */
 static int other_gpus(struct jm_calc *c, const struct jm_calc_window *w)
 {
@@ -454,7 +430,7 @@ int jm_results_window(struct jm_calc *c, const struct jm_calc_window *w)
     if (!rc && est.usable)
         rc = at_boundary(c, w, &est);
     if (!rc)
-        rc = wall_to_gpu(c, w, &cut[3], &cut[0]);
+        rc = jm_results_between(c, w, &cut[0], &cut[1], &cut[3]);
     if (!rc)
         rc = facility(c, w, &cut[3]);
     if (!rc && c->r->has_requests && w->w->role == JM_R_MEASURE)

@@ -207,6 +207,7 @@ const char *jm_fmt_metric(const char *id)
                   {"samples_per_j", "Samples per joule"},
                   {"mj_per_stream", "Energy per stream query"},
                   {"wall_to_gpu", "Wall energy over GPU energy"},
+                  {"energy.unexplained", "Energy at the wall that no device owns"},
                   {"requests_per_kwh", "Requests per kWh"}};
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
         if (strcmp(titles[i].id, id) == 0)

@@ -42,6 +42,7 @@ static void worked_example(void **state)
     NEAR(syn_value(&s, "energy", JM_B_WALL, 0), 4680000, 1e-6);
     NEAR(syn_value(&s, "j_per.output_token", JM_B_WALL, 0), 0.39, 1e-6);
     NEAR(syn_value(&s, "wall_to_gpu", JM_B_WALL, 0), 1.5, 1e-6);
+    NEAR(syn_value(&s, "energy.unexplained", JM_B_WALL, 0), 1560000, 1e-6);       /* 4,680,000 - 3,120,000 */
     NEAR(syn_value(&s, "j_per.total_token", JM_B_WALL, 0), 4680000 / 42e6, 1e-6); /* 0.111 */
     NEAR(syn_value(&s, "net.loaded_idle.j_per.output_token", JM_B_WALL, 0), 0.27, 1e-6);
     NEAR(syn_value(&s, "j_per.qualified_token", JM_B_WALL, 0), 4680000 / 11280000.0, 1e-6); /* 0.415 */

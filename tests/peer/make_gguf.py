@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a small language model with random weights: make_gguf.py FILE [SEED].
 
-GGUF version 3 (ggml's docs/gguf.md), architecture llama, two layers of 64, a sentencepiece vocabulary of bytes, letters and
+GGUF version 3 (the format's specification in ggml), architecture llama, two layers of 64, a sentencepiece vocabulary of bytes, letters and
 a few words. What it says means nothing; how many tokens it says is what the tests look at.
 """
 import array

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Results between two boundaries of one system: how much more the wall sees than the devices. */
+#include "compute/calc.h"
+#include "compute/ratio.h"
+
+#include "base/banned.h"
+
+static int wall_to_gpu(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *wall,
+                       const struct jm_cut *gpu)
+{
+    if (!wall->usable || !gpu->usable || wall->have < wall->of || gpu->have < gpu->of || !(gpu->e.joules > 0))
+        return 0;
+    struct jm_result *x = jm_calc_result(c, w, "wall_to_gpu", wall);
+    if (!x)
+        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
+    struct jm_cut both = *wall;
+    double factor = 1 / gpu->e.joules;
+    both.e.gain_bound += gpu->e.gain_bound * wall->e.joules * factor; /* one may read high, the other low */
+    both.provenance = jm_provenance_worse(wall->provenance, gpu->provenance);
+    x->q.have = true;
+    x->q.value = wall->e.joules * factor;
+    x->q.provenance = both.provenance;
+    x->set = jm_report_text(c->r, "%s / %s", wall->set, gpu->set);
+    x->numerator = wall->e.joules;
+    x->denominator = gpu->e.joules;
+    x->numerator_name = "energy at the wall";
+    x->denominator_name = "energy of the GPU boards";
+    jm_calc_interval(c, &x->q, &both, factor, gpu->e.u * factor);
+    return x->set ? 0 : jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
+}
+
+/* Is everything that the device cut counted in this window inside a counted inlet? Else the two are of
+ * different systems. */
+static bool below_the_wall(const struct jm_calc *c, const struct jm_calc_window *w)
+{
+    const struct jm_report *r = c->r;
+    for (size_t i = 0; i < r->n_energy; i++) {
+        const struct jm_energy_row *e = &r->energy[i];
+        bool inside = false;
+        if (e->window != w->index || !e->counted || e->domain < 0)
+            continue;
+        for (size_t k = 0; k < r->n_energy && !inside; k++) {
+            const struct jm_energy_row *wall = &r->energy[k];
+            inside = wall->window == w->index && wall->counted && wall->domain >= 0 &&
+                     (r->tree->d[wall->domain].kind == JM_D_INLET_AC ||
+                      r->tree->d[wall->domain].kind == JM_D_INLET_DC) &&
+                     jm_domain_contains(r->tree, wall->domain, e->domain);
+        }
+        if (!inside)
+            return false;
+    }
+    return true;
+}
+
+/* What the wall saw and no device owns (host, fans, losses), with its sign: a negative one means that an
+ * instrument errs. */
+static int unexplained(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *wall,
+                       const struct jm_cut *device)
+{
+    if (!wall->usable || !device->usable || wall->have < wall->of || device->have < device->of ||
+        !below_the_wall(c, w))
+        return 0;
+    struct jm_result *x = jm_calc_result(c, w, "energy.unexplained", wall);
+    if (!x)
+        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
+    struct jm_cut both = *wall;
+    both.e.joules -= device->e.joules;
+    both.e.gain_bound += device->e.gain_bound;
+    both.provenance = jm_provenance_worse(wall->provenance, device->provenance);
+    x->q.have = true;
+    x->q.value = both.e.joules;
+    x->q.provenance = both.provenance;
+    x->set = jm_report_text(c->r, "%s - %s", wall->set, device->set);
+    jm_calc_interval(c, &x->q, &both, 1, device->e.u);
+    return x->set ? 0 : jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
+}
+
+int jm_results_between(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *gpu,
+                       const struct jm_cut *device, const struct jm_cut *wall)
+{
+    int rc = wall_to_gpu(c, w, wall, gpu);
+    return rc ? rc : unexplained(c, w, wall, device);
+}
