@@ -227,10 +227,11 @@ int jm_check_gain(const struct jm_run *run, struct jm_report *r, struct jm_err *
             continue;
         return jm_finding_at(
             r,
-            jm_report_finding(
-                r, "gain.unknown", JM_SEV_INFO,
-                "the gain of the instruments is not known: intervals leave it out (published GPU boards "
-                "read 0.87 to 1.15 of the true power)"),
+            jm_report_finding(r, "gain.unknown", JM_SEV_INFO,
+                              "the gain of the instruments is not known: intervals leave it out%s",
+                              e->domain >= 0 && r->tree->d[e->domain].kind == JM_D_GPU
+                                  ? " (published GPU boards read 0.87 to 1.15 of the true power)"
+                                  : ""),
             -1, err, "%s", r->channels[e->channel].source);
     }
     return 0;

@@ -324,6 +324,5 @@ int jm_show_json(const struct jm_report *r, const struct jm_show_opts *o, struct
     }
     jm_jsonw_end(&w);
     jm_jsonw_end(&w);
-    jm_str_addc(out, '\n');
     return jm_str_ok(out, "the JSON of the report", err);
 }
