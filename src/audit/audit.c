@@ -150,6 +150,7 @@ const struct jm_finding_kind jm_finding_table[] = {
     {"mlperf.samples", "mlperf.samples", JM_CONCERNS_ENERGY, "warning", "missed, bad or over-range samples"},
     {"mlperf.span", "mlperf.samples", JM_CONCERNS_ENERGY, "error", "the power log does not cover the window"},
     {"mlperf.gap", "mlperf.samples", JM_CONCERNS_ENERGY, "warning", "long gap between samples"},
+    {"mlperf.order", "mlperf.samples", JM_CONCERNS_ENERGY, "warning", "samples that go back in time"},
     {"mlperf.broken", "mlperf.samples", JM_CONCERNS_ENERGY, "warning", "lines that are no samples"},
     {"mlperf.mean", "mlperf.mean", JM_CONCERNS_ENERGY, "warning", "plain and weighted mean differ"},
     {NULL, NULL, JM_CONCERNS_ALL, NULL, NULL},

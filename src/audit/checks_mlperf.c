@@ -117,6 +117,15 @@ int jm_check_mlperf_samples(const struct jm_run *run, struct jm_report *r, struc
                                                  "%.1f s pass between two power samples", (double)gap / 1e9),
                                (int)k, err, "spl.txt");
     }
+    double back = jm_run_number(run, "mlperf.spl.out_of_order");
+    if (!rc && back > 0)
+        rc = jm_finding_at(
+            r,
+            jm_report_finding(r, "mlperf.order", JM_SEV_WARNING,
+                              "%g samples go back in time: they count in the published mean, not in the "
+                              "time-weighted one",
+                              back),
+            -1, err, "spl.txt");
     double broken = jm_run_number(run, "mlperf.spl.broken");
     const char *first = jm_run_env(run, "mlperf.spl.first_broken");
     if (!rc && broken > 0)

@@ -210,9 +210,12 @@ static int samples(struct work *k, struct jm_span text, int meter, int domain)
         }
         if (k->round.local_time)
             row.time_ns += k->tz_server;
-        if (row.time_ns < prev) {
+        /* a row that goes back in time counts in the published mean, which asks for no order, but has no
+         * place in the time-weighted one */
+        bool back = row.time_ns < prev;
+        if (back) {
             k->out_of_order++;
-            continue;
+            row.time_ns = prev;
         }
         prev = row.time_ns;
         if (!k->rows) {
@@ -237,9 +240,9 @@ static int samples(struct work *k, struct jm_span text, int meter, int domain)
         case JM_SPL_GOOD: break;
         }
         rc = put(k, k->chan_raw, row.time_ns, row.sum.watts, JM_S_OK);
-        if (!rc)
+        if (!rc && !back)
             rc = put(k, k->chan, row.time_ns, uw, good ? JM_S_OK : JM_S_GAP);
-        for (int i = 0; !rc && i < k->n_sub && i < row.n_channels; i++) {
+        for (int i = 0; !rc && !back && i < k->n_sub && i < row.n_channels; i++) {
             good = jm_spl_decode_watts(&row.channel[i], &uw);
             rc = put(k, k->chan_sub[i], row.time_ns, uw, good ? JM_S_OK : JM_S_GAP);
         }

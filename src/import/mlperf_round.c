@@ -47,6 +47,14 @@ static bool by_path(const char *path, struct jm_mlperf_round *out)
     return found;
 }
 
+static int64_t published(const char *name)
+{
+    size_t i = 0;
+    while (strcmp(rounds[i].name, name) != 0)
+        i++;
+    return jm_time_unix(rounds[i].year, rounds[i].month, rounds[i].day, 0, 0, 0);
+}
+
 void jm_mlperf_round_find(const char *path, int64_t t_ns, struct jm_mlperf_round *out)
 {
     char real[4096];
@@ -55,11 +63,12 @@ void jm_mlperf_round_find(const char *path, int64_t t_ns, struct jm_mlperf_round
     char *abs = realpath(path, NULL);
     snprintf(real, sizeof real, "%s", abs ? abs : path);
     free(abs);
-    if (by_path(real, out))
+    /* a run that is younger than the round's results cannot be of it: then the name in the path means
+     * something else */
+    if (by_path(real, out) && (t_ns < 0 || t_ns / JM_NS_PER_S < published(out->name)))
         return;
     if (t_ns >= 0)
-        while (i + 1 < n &&
-               t_ns / JM_NS_PER_S >= jm_time_unix(rounds[i].year, rounds[i].month, rounds[i].day, 0, 0, 0))
+        while (i + 1 < n && t_ns / JM_NS_PER_S >= published(rounds[i].name))
             i++;
     else
         i = n - 1;
