@@ -116,21 +116,19 @@ class Node(unittest.TestCase):
         r = self.joulemark("bench", self.where["url"], "-o", self.file, "-t", "2s", "--model", "nothing", *SHORT)
         self.assertIn(r.returncode, (3, 4), r.stderr)
 
-    def test_deep_idle(self):
+    def test_idle_beside_an_engine_is_not_deep(self):
         r = self.joulemark("idle", "-t", "2s", "--settle", "0s", "-o", self.file, "--json", "-q", "-m", "nvml")
         self.assertIn(r.returncode, (0, 3), r.stderr)
         self.assertEqual([w["role"] for w in json.loads(r.stdout)["windows"]], ["idle"])
-        self.assertEqual(dict(self.rows("select key, value from env"))["idle.0.class"], "deep")
+        self.assertEqual(dict(self.rows("select key, value from env"))["idle.0.class"], "loaded")
 
 
 class Demo(unittest.TestCase):
     def test_demo(self):
         with tempfile.TemporaryDirectory() as d:
-            begun = time.monotonic()
             r = subprocess.run([JOULEMARK, "demo"], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=d,
                                timeout=120)
             self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
-            self.assertLess(time.monotonic() - begun, 60)
             self.assertIn("SIMULATED", r.stdout)
             self.assertIn("SIMULATED", r.stderr)
             self.assertRegex(r.stdout, r"J/token")
