@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results between two boundaries of one system: how much more the wall sees than the devices. */
+#include <math.h>
+
 #include "compute/calc.h"
 #include "compute/ratio.h"
 
@@ -29,23 +31,13 @@ static int wall_to_gpu(struct jm_calc *c, const struct jm_calc_window *w, const 
     return x->set ? 0 : jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
 }
 
-/* Is everything that the device cut counted in this window inside a counted inlet? Else the two are of
- * different systems. */
-static bool below_the_wall(const struct jm_calc *c, const struct jm_calc_window *w)
+/* Is everything that the device cut counted inside a counted inlet? Else the two are of different systems. */
+static bool below_the_wall(const struct jm_calc *c, const struct jm_cut *wall, const struct jm_cut *device)
 {
-    const struct jm_report *r = c->r;
-    for (size_t i = 0; i < r->n_energy; i++) {
-        const struct jm_energy_row *e = &r->energy[i];
+    for (size_t i = 0; i < device->n_domain; i++) {
         bool inside = false;
-        if (e->window != w->index || !e->counted || e->domain < 0)
-            continue;
-        for (size_t k = 0; k < r->n_energy && !inside; k++) {
-            const struct jm_energy_row *wall = &r->energy[k];
-            inside = wall->window == w->index && wall->counted && wall->domain >= 0 &&
-                     (r->tree->d[wall->domain].kind == JM_D_INLET_AC ||
-                      r->tree->d[wall->domain].kind == JM_D_INLET_DC) &&
-                     jm_domain_contains(r->tree, wall->domain, e->domain);
-        }
+        for (size_t k = 0; k < wall->n_domain && !inside; k++)
+            inside = jm_domain_contains(c->r->tree, wall->domain[k], device->domain[i]);
         if (!inside)
             return false;
     }
@@ -58,20 +50,22 @@ static int unexplained(struct jm_calc *c, const struct jm_calc_window *w, const 
                        const struct jm_cut *device)
 {
     if (!wall->usable || !device->usable || wall->have < wall->of || device->have < device->of ||
-        !below_the_wall(c, w))
+        !below_the_wall(c, wall, device))
         return 0;
     struct jm_result *x = jm_calc_result(c, w, "energy.unexplained", wall);
     if (!x)
         return jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
     struct jm_cut both = *wall;
     both.e.joules -= device->e.joules;
+    both.e.u = hypot(wall->e.u, device->e.u);
+    both.e.dof = INFINITY;
     both.e.gain_bound += device->e.gain_bound;
     both.provenance = jm_provenance_worse(wall->provenance, device->provenance);
     x->q.have = true;
     x->q.value = both.e.joules;
     x->q.provenance = both.provenance;
     x->set = jm_report_text(c->r, "%s - %s", wall->set, device->set);
-    jm_calc_interval(c, &x->q, &both, 1, device->e.u);
+    jm_calc_interval(c, &x->q, &both, 1, 0);
     return x->set ? 0 : jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
 }
 
