@@ -124,7 +124,7 @@ static void readings(struct in *s, struct made *m)
     int64_t t = when(s), step = (int64_t)(byte(s) + 1) * 10000000, v = number(s), dv = number(s);
     for (unsigned i = 0; i < n; i++) {
         struct jm_reading r = {.t0 = t,
-                               .t1 = t + 1000,
+                               .t1 = t < INT64_MAX - 1000 ? t + 1000 : t,
                                .value = v,
                                .channel = c,
                                .status = (uint8_t)(status & 128 && i == n / 2 ? status % JM_S_COUNT : 0)};

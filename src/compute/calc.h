@@ -100,6 +100,7 @@ struct jm_cut {
     enum jm_boundary boundary;
     struct jm_energy e; /* the sum of the parts; meaningful when have > 0 */
     enum jm_provenance provenance;
+    bool boards; /* GPU boards are among the parts: their gains are known to differ */
     int have, of;
     const int *part; /* rows of report->energy that are counted */
     size_t n_part;

@@ -251,6 +251,7 @@ static void take(struct jm_calc *c, size_t i, struct work *k, struct jm_cut *out
     k->row[k->n_row++] = c->tree.row[i];
     k->domain[k->n_domain++] = (int)i;
     k->count[c->r->tree->d[i].kind]++;
+    out->boards |= is_gpu(&c->r->tree->d[i]) || c->r->tree->d[i].kind == JM_D_MODULE;
     out->provenance = jm_provenance_worse(out->provenance, ch->provenance);
     out->have++;
     out->of++;
@@ -273,13 +274,24 @@ static bool missing_host(const struct jm_calc *c, enum jm_boundary b, size_t i)
 
 static void hosts(struct jm_calc *c, enum jm_boundary b, struct work *k, struct jm_cut *out)
 {
-    bool measured = false; /* a host's own node or inlet, not a feed that stands beside */
-    for (size_t i = 0; i < c->tree.n; i++)
-        measured |= c->tree.in[i] && missing_host(c, b, i);
-    for (size_t i = 0; measured && i < c->tree.n; i++)
-        if (!c->tree.in[i] && !c->tree.covered[i] && in_boundary(c, b, JM_CUT_MEASURED, i) &&
-            missing_host(c, b, i))
-            miss(c, i, k, out);
+    struct jm_tree_facts *f = &c->tree;
+    const struct jm_domain_tree *t = c->r->tree;
+    bool measured = false;     /* a host's own node or inlet, not a feed that stands beside */
+    memset(f->below, 0, f->n); /* from here on: something counted is below */
+    for (size_t i = f->n; i-- > 0;) {
+        measured |= f->in[i] && missing_host(c, b, i);
+        if (t->d[i].parent >= 0)
+            f->below[t->d[i].parent] |= f->in[i] || f->below[i];
+    }
+    for (size_t i = 0; measured && i < f->n; i++) {
+        int up = t->d[i].parent;
+        f->covered[i] |= up >= 0 && (f->in[up] || f->covered[up]);
+        if (f->in[i] || f->covered[i] || f->below[i] || !in_boundary(c, b, JM_CUT_MEASURED, i) ||
+            !missing_host(c, b, i))
+            continue;
+        f->in[i] = 1;
+        miss(c, i, k, out);
+    }
 }
 
 static void name_set(enum jm_boundary b, enum jm_cut_of of, struct work *k)

@@ -16,5 +16,6 @@ void jm_calc_interval(const struct jm_calc *c, struct jm_quantity *q, const stru
                       double rel_extra);
 #define JM_EXCL_REPEATS "repeats (one trial)"
 #define JM_EXCL_GAIN    "board gain (no calibration; published cards 0.87 to 1.15)"
+#define JM_EXCL_OTHER   "instrument gain (no calibration)"
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/banned.h"
 
 static const char excl_gain[] = JM_EXCL_GAIN ", " JM_EXCL_REPEATS;
+static const char excl_other[] = JM_EXCL_OTHER ", " JM_EXCL_REPEATS;
 static const char excl_repeats[] = JM_EXCL_REPEATS;
 static const char excl_estimate[] = "error of the estimate (unknown)";
 
@@ -47,9 +48,10 @@ void jm_calc_interval(const struct jm_calc *c, struct jm_quantity *q, const stru
             gain ? (doubt ? "edges, quantum, sampling, gaps, token doubt, gain"
                           : "edges, quantum, sampling, gaps, gain")
                  : (doubt ? "edges, quantum, sampling, gaps, token doubt" : "edges, quantum, sampling, gaps"),
-        .excludes = estimate ? excl_estimate
-                    : gain   ? excl_repeats
-                             : excl_gain,
+        .excludes = estimate      ? excl_estimate
+                    : gain        ? excl_repeats
+                    : cut->boards ? excl_gain
+                                  : excl_other,
     };
 }
 

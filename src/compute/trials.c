@@ -96,7 +96,9 @@ static int one(struct jm_calc *c, const struct entry *e, const struct group *g, 
     if (x->q.provenance == JM_P_ESTIMATED)
         x->q.u.excludes = "error of the estimate (unknown)";
     else if (x->q.boundary != JM_B_NONE)
-        x->q.u.excludes = gain ? "gain of the instruments (it is alike in every trial)" : JM_EXCL_GAIN;
+        x->q.u.excludes = gain ? "gain of the instruments (it is alike in every trial)"
+                          : first.q.u.excludes && strstr(first.q.u.excludes, "board gain") ? JM_EXCL_GAIN
+                                                                                           : JM_EXCL_OTHER;
     if (k < n && !(x->q.reasons = jm_report_text(c->r, "%zu of %zu trials", k, n)))
         return jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
     return 0;

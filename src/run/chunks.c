@@ -155,6 +155,9 @@ int jm_run_put_readings(struct jm_run_writer *w, const struct jm_reading *r, siz
         if (r[i].status >= JM_S_COUNT)
             return jm_err_set(err, JM_EINVAL, "a reading of channel %u has the unknown status %u",
                               (unsigned)r[i].channel, r[i].status);
+        if (r[i].t0 < -INT64_MAX / 4 || r[i].t1 > INT64_MAX / 4)
+            return jm_err_set(err, JM_EINVAL, "a reading of channel %u has a stamp that is no time",
+                              (unsigned)r[i].channel);
         struct jm_run_pending *p = &w->ch[r[i].channel];
         if (r[i].t1 < r[i].t0 || (p->any && r[i].t0 < p->last_t0))
             return jm_err_set(err, JM_EINVAL, "readings of channel %u are not in order of time",

@@ -120,6 +120,10 @@ int jm_run_put_request(struct jm_run_writer *w, const struct jm_request *r, cons
     for (int i = 0; i < JM_T_COUNT; i++)
         if (r->t[i] > INT64_MAX / 4 || r->t[i] < -INT64_MAX / 4)
             return jm_err_set(err, JM_EINVAL, "request %lld has a stamp that is no time", (long long)r->id);
+    for (size_t i = 0; i < n_ev; i++)
+        if (ev[i].t > INT64_MAX / 4 || ev[i].t < -INT64_MAX / 4)
+            return jm_err_set(err, JM_EINVAL, "a token event of request %lld has a stamp that is no time",
+                              (long long)r->id);
     if (n_ev > JM_EVENTS_MAX)
         return jm_err_set(err, JM_ELIMIT, "request %lld has %zu token events, more than the %u that are kept",
                           (long long)r->id, n_ev, JM_EVENTS_MAX);

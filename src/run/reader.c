@@ -293,8 +293,11 @@ bool jm_run_to_real(const struct jm_run *r, int64_t mono, int64_t *real)
             hi = mid;
     }
     const struct jm_clock_pair *p = &r->pair[lo < r->n_pair ? lo : r->n_pair - 1];
-    if (lo > 0 && lo < r->n_pair && mono - r->pair[lo - 1].mono0 < p->mono0 - mono)
+    /* unsigned: the pairs of a damaged file may be anything; both differences are positive */
+    if (lo > 0 && lo < r->n_pair &&
+        (uint64_t)mono - (uint64_t)r->pair[lo - 1].mono0 < (uint64_t)p->mono0 - (uint64_t)mono)
         p = &r->pair[lo - 1];
-    *real = p->real + (mono - p->mono0) - (p->mono1 - p->mono0) / 2;
+    int64_t took = (int64_t)((uint64_t)p->mono1 - (uint64_t)p->mono0);
+    *real = (int64_t)((uint64_t)p->real + ((uint64_t)mono - (uint64_t)p->mono0) - (uint64_t)(took / 2));
     return true;
 }

@@ -80,6 +80,13 @@ static double prefix(double v, const char *unit, const char **p)
     return 1;
 }
 
+/* To the digits shown, so that 999.99 J is 1.000 kJ and not 1000.0 J. */
+static double rounded(double v)
+{
+    double scale = v != 0 ? pow(10, 3 - floor(log10(fabs(v)))) : 1;
+    return isfinite(scale) && isfinite(v * scale) ? round(v * scale) / scale : v;
+}
+
 const char *jm_fmt_value(char buf[JM_FMT], double v, const char *unit)
 {
     const char *p;
@@ -88,6 +95,7 @@ const char *jm_fmt_value(char buf[JM_FMT], double v, const char *unit)
         snprintf(buf, JM_FMT, "–");
         return buf;
     }
+    v = rounded(v);
     double f = prefix(v, unit, &p);
     if (strcmp(unit, "ratio") == 0)
         unit = "";
@@ -102,7 +110,7 @@ const char *jm_fmt_pm(char buf[JM_FMT], const struct jm_quantity *q)
     buf[0] = '\0';
     if (!q->have || !q->u.method || !isfinite(q->u.lo) || !isfinite(q->u.hi))
         return buf;
-    double f = prefix(q->value, q->unit, &p), half = (q->u.hi - q->u.lo) / 2 / f;
+    double f = prefix(rounded(q->value), q->unit, &p), half = (q->u.hi - q->u.lo) / 2 / f;
     /* smaller than the last digit shown: as a share */
     if (q->value != 0 && half * f < 5e-4 * fabs(q->value)) {
         snprintf(buf, JM_FMT, "± %.2g %%", 100 * half * f / fabs(q->value));
@@ -143,7 +151,7 @@ const char *jm_fmt_part(char buf[JM_FMT], const char *name, double v)
                                                                           : "";
     if (*unit)
         jm_fmt_value(num, v, unit);
-    else if (v >= 1000 && v < 9e15)
+    else if (v >= 0 && v < 9e15 && (v >= 1000 || v == floor(v)))
         jm_fmt_count(num, llround(v));
     else
         jm_fmt_number(num, v);

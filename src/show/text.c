@@ -236,12 +236,25 @@ static void energy_row(struct out *o, const struct jm_result *x, bool own_reason
     jm_str_addc(o->s, ' ');
     cell(o, jm_fmt_pm(pm, &x->q), 12, false);
     jm_str_addc(o->s, ' ');
+    static const struct {
+        const char *name, *brief;
+    } brief[] = {{"input and output tokens", "input+output tokens"},
+                 {"qualified output tokens", "qualified tokens"},
+                 {"uncached input tokens", "uncached tokens"},
+                 {"energy at the wall", "wall"},
+                 {"energy of the GPU boards", "GPU boards"}};
+    const char *above = x->numerator_name ? x->numerator_name : "",
+               *below = x->denominator_name ? x->denominator_name : "";
+    for (size_t i = 0; i < sizeof brief / sizeof brief[0]; i++) {
+        above = strcmp(above, brief[i].name) == 0 ? brief[i].brief : above;
+        below = strcmp(below, brief[i].name) == 0 ? brief[i].brief : below;
+    }
     if (strcmp(x->metric, "power.mean") == 0)
         note[0] = '\0';
-    else if (x->denominator_name && strcmp(x->numerator_name, "energy") == 0)
-        snprintf(note, sizeof note, "/ %s", x->denominator_name);
+    else if (x->denominator_name && strcmp(above, "energy") == 0)
+        snprintf(note, sizeof note, "/ %s", below);
     else if (x->denominator_name)
-        snprintf(note, sizeof note, "%s / %s", x->numerator_name, x->denominator_name);
+        snprintf(note, sizeof note, "%s / %s", above, strcmp(below, "energy") == 0 ? "J" : below);
     else if (strcmp(x->metric, "energy.by_gauge") == 0 || strcmp(x->metric, "power.max") == 0)
         snprintf(note, sizeof note, "by %s", x->instrument ? x->instrument : "?");
     else if (strcmp(x->metric, "energy.other_gpus") == 0)

@@ -246,6 +246,21 @@ static void a_host_without_wall(void **state)
     syn_end(&s);
 }
 
+/* A node inside a node (a partition): what contains a counted one is not missed beside it. */
+static void node_in_node(void **state)
+{
+    struct syn s;
+    (void)state;
+    begin(&s, "node_in_node");
+    int inner = syn_domain(&s, s.node, JM_D_NODE, "partition"),
+        last = syn_domain(&s, s.node, JM_D_NODE, "other");
+    syn_gauge(&s, inner, "power", 300, -3, 13);
+    syn_counter(&s, syn_domain(&s, last, JM_D_GPU, "GPU-a"), "GPU-a", 100, -3, 13);
+    end(&s, NULL);
+    expect(&s, JM_B_NODE, 300, "node{node x 2}", 1, 2);
+    syn_end(&s);
+}
+
 /* Two feeds of one host that a PDU meters: their sum, and nothing is missing. */
 static void two_feeds(void **state)
 {
@@ -374,6 +389,7 @@ int main(void)
         cmocka_unit_test(memory_is_inside),
         cmocka_unit_test(node_and_wall),
         cmocka_unit_test(a_host_without_wall),
+        cmocka_unit_test(node_in_node),
         cmocka_unit_test(two_feeds),
         cmocka_unit_test(serving_subset),
         cmocka_unit_test(not_metered),

@@ -188,6 +188,10 @@ static void numbers(void **state)
     assert_string_equal(jm_fmt_value(b, 0.0000031, "kWh"), "3.100e-06 kWh");
     assert_string_equal(jm_fmt_value(b, NAN, "J"), "–");
     assert_string_equal(jm_fmt_value(b, 0, "W"), "0 W");
+    assert_string_equal(jm_fmt_value(b, 999.9999, "J"), "1.000 kJ");
+    struct jm_quantity k = {
+        .have = true, .value = 999.9999, .unit = "J", .u = {.lo = 989, .hi = 1011, .method = "x"}};
+    assert_string_equal(jm_fmt_pm(b, &k), "± 0.011"); /* of the same prefix as the value */
     assert_string_equal(jm_fmt_count(b, 12000000), "12,000,000");
     assert_string_equal(jm_fmt_count(b, -1), "unknown");
     assert_string_equal(jm_fmt_pm(b, &q), "± 0.02");
