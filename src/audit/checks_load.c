@@ -165,8 +165,9 @@ int jm_check_client(const struct jm_run *run, struct jm_report *r, struct jm_err
 {
     const char *verdict = jm_run_env(run, "load.client");
     double cpu = jm_run_number(run, "load.cpu"), threads = jm_run_number(run, "load.threads"),
-           lag = jm_run_number(run, "load.lag.p99_ms"), gap = jm_run_number(run, "load.itl.p50_ms");
-    char why[160] = "";
+           lag = jm_run_number(run, "load.lag.p99_ms"), gap = jm_run_number(run, "load.itl.p50_ms"),
+           read = jm_run_number(run, "load.read_lag.p99_ms");
+    char why[256] = "";
     double each = cpu / (threads >= 1 ? threads : 1);
     bool limited = verdict ? strcmp(verdict, "client-limited") == 0
                            : each > JM_TH_CLIENT_CPU || (lag > JM_TH_CLIENT_LAG * gap && lag > 1);
@@ -177,6 +178,12 @@ int jm_check_client(const struct jm_run *run, struct jm_report *r, struct jm_err
     if (isfinite(lag))
         snprintf(why + strlen(why), sizeof why - strlen(why),
                  "%ssends were %.3g ms late at the 99th percentile", why[0] ? ", " : "", lag);
+    if (read > gap) /* NAN on either side: not known */
+        snprintf(
+            why + strlen(why), sizeof why - strlen(why),
+            "%sanswers were read %.3g ms after they came at the 99th percentile, with %.3g ms from one to "
+            "the next",
+            why[0] ? ", " : "", read, gap);
     struct jm_finding *f =
         jm_report_finding(r, "client.limit", JM_SEV_WARNING,
                           "the client may be the limit (%s); use more threads or another host",
