@@ -178,6 +178,8 @@ const char *jm_fmt_quantile(char buf[JM_FMT], double q)
 
 const char *jm_fmt_duration(char buf[JM_FMT], double s)
 {
+    if (s > 0 && s < 1)
+        return jm_fmt_value(buf, s, "s");
     if (s < 120)
         snprintf(buf, JM_FMT, "%.4g s", s);
     else if (s < 7200)
@@ -284,9 +286,15 @@ const struct jm_result *jm_fmt_headline(const struct jm_report *r)
                                         "power.mean.mlperf", "energy"};
     static const enum jm_boundary widest[] = {JM_B_WALL, JM_B_NODE, JM_B_DEVICE, JM_B_GPU};
     const struct jm_result *spare = NULL;
+    /* boards that serve somebody else do not head what this endpoint costs */
+    bool others = jm_fmt_find(r, "energy.other_gpus", JM_B_GPU, NAN) != NULL;
     for (size_t m = 0; m < sizeof order / sizeof order[0]; m++)
         for (size_t b = 0; b < 4; b++) {
             const struct jm_result *x = jm_fmt_find(r, order[m], widest[b], NAN);
+            const struct jm_result *gpu =
+                others && widest[b] == JM_B_DEVICE ? jm_fmt_find(r, order[m], JM_B_GPU, NAN) : NULL;
+            if (gpu && gpu->q.have)
+                return gpu;
             if (x && jm_fmt_same_as_gpu(r, x))
                 continue; /* named by what it is */
             if (x && x->q.have)

@@ -40,8 +40,9 @@ const char *jm_fmt_next(const char *s, struct jm_span *one);
 /* Title of a metric for people: "J per output token". */
 const char *jm_fmt_metric(const char *id);
 
-/* The energy result that heads a report: j_per.output_token at the widest boundary that is valid, else any
- * energy ratio, else energy or mean power; NULL: none. */
+/* The energy result that heads a report: j_per.output_token at the widest boundary that has one (gpu before a
+ * device that holds GPUs which do not serve), else any energy ratio, else energy or mean power; NULL: none.
+ */
 const struct jm_result *jm_fmt_headline(const struct jm_report *r);
 /* More than one measured window stands in the summary, so that each row must say which it is of. */
 bool jm_fmt_many_windows(const struct jm_report *r);

@@ -55,8 +55,16 @@ static void add(struct out *o, const char *s)
 }
 
 /* Left-aligned in width columns (cut with ".." when longer), or right-aligned. */
-static void cell(struct out *o, const char *s, int width, bool right)
+static void cell(struct out *o, const char *text, int width, bool right)
 {
+    struct jm_str mapped; /* ASCII can be wider */
+    jm_str_init(&mapped);
+    if (o->o->ascii) {
+        struct out to = *o;
+        to.s = &mapped;
+        add(&to, text);
+    }
+    const char *s = o->o->ascii ? mapped.buf : text;
     int c = columns(s, strlen(s));
     for (int i = c; right && i < width; i++)
         jm_str_addc(o->s, ' ');
@@ -74,6 +82,7 @@ static void cell(struct out *o, const char *s, int width, bool right)
     }
     for (int i = c; !right && i < width; i++)
         jm_str_addc(o->s, ' ');
+    jm_str_release(&mapped);
 }
 
 /* One word; what is longer than a line is broken. Returns how far the column moved. */
