@@ -6,169 +6,41 @@
 
 #include "show/fmt.h"
 #include "show/formats.h"
+#include "show/text_out.h"
 
 #include "base/banned.h"
 
-struct out {
-    struct jm_str *s;
-    const struct jm_report *r;
-    const struct jm_show_opts *o;
-    int width;
-};
-
-enum style { PLAIN, BOLD, DIM, GREEN, YELLOW, RED };
-
-static void style(struct out *o, enum style st)
+static enum jm_out_style_of validity_style(enum jm_validity v)
 {
-    static const char *const code[] = {"\033[0m", "\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[1;31m"};
-    if (o->o->color)
-        jm_str_adds(o->s, code[st]);
+    return v == JM_V_VALID ? JM_OUT_GREEN : v == JM_V_FINDINGS ? JM_OUT_YELLOW : JM_OUT_RED;
 }
 
-/* Columns that the first n bytes of a text take (no wide characters are printed here). */
-static int columns(const char *s, size_t n)
-{
-    struct jm_span one;
-    int c = 0;
-    for (const char *at = s; (at = jm_fmt_next(at, &one)) && (size_t)(at - s) <= n;)
-        c++;
-    return c;
-}
-
-/* Text as it may be shown on a terminal: nothing foreign moves the cursor; in ASCII where asked. */
-static void add(struct out *o, const char *s)
-{
-    static const struct {
-        const char *u, *a;
-    } map[] = {{"±", "+-"}, {"–", "-"}, {"µ", "u"}, {"×", "x"}, {"·", "-"}, {"─", "-"}, {"°", " "}};
-    struct jm_span c;
-    while ((s = jm_fmt_next(s, &c))) {
-        const char *put = c.n > 1 && o->o->ascii ? "?" : NULL;
-        for (size_t i = 0; put && i < sizeof map / sizeof map[0]; i++)
-            if (jm_span_is(c, map[i].u))
-                put = map[i].a;
-        if (put)
-            jm_str_adds(o->s, put);
-        else
-            jm_str_addspan(o->s, c);
-    }
-}
-
-/* Left-aligned in width columns (cut with ".." when longer), or right-aligned. */
-static void cell(struct out *o, const char *text, int width, bool right)
-{
-    struct jm_str mapped; /* ASCII can be wider */
-    jm_str_init(&mapped);
-    if (o->o->ascii) {
-        struct out to = *o;
-        to.s = &mapped;
-        add(&to, text);
-    }
-    const char *s = o->o->ascii ? mapped.buf : text;
-    int c = columns(s, strlen(s));
-    for (int i = c; right && i < width; i++)
-        jm_str_addc(o->s, ' ');
-    if (c <= width) {
-        add(o, s);
-    } else {
-        char cut[512];
-        const char *at = s;
-        struct jm_span one;
-        for (int k = 0; k < width - 2; k++)
-            at = jm_fmt_next(at, &one);
-        snprintf(cut, sizeof cut, "%.*s", (int)(at - s < 500 ? at - s : 500), s);
-        add(o, cut);
-        jm_str_adds(o->s, "..");
-    }
-    for (int i = c; !right && i < width; i++)
-        jm_str_addc(o->s, ' ');
-    jm_str_release(&mapped);
-}
-
-/* One word; what is longer than a line is broken. Returns how far the column moved. */
-static int piece(struct out *o, const char *word, int indent, int at)
-{
-    struct jm_span c;
-    char one[8];
-    int start = at;
-    while ((word = jm_fmt_next(word, &c))) {
-        if (at >= o->width) {
-            jm_str_addc(o->s, '\n');
-            for (int i = 0; i < indent; i++)
-                jm_str_addc(o->s, ' ');
-            at = indent;
-        }
-        snprintf(one, sizeof one, "%.*s", (int)c.n, c.p);
-        add(o, one);
-        at++;
-    }
-    return at - start;
-}
-
-/* Words of s wrapped behind an indent; the first line continues at column at. */
-static void wrap(struct out *o, const char *s, int indent, int at)
-{
-    for (bool first = true; *s; first = false) {
-        size_t n = strcspn(s, " ");
-        int c = columns(s, n);
-        if (!first && at + 1 + c > o->width) {
-            jm_str_addc(o->s, '\n');
-            for (int i = 0; i < indent; i++)
-                jm_str_addc(o->s, ' ');
-            at = indent;
-        } else if (!first) {
-            jm_str_addc(o->s, ' ');
-            at++;
-        }
-        char word[512];
-        snprintf(word, sizeof word, "%.*s", (int)(n < 500 ? n : 500), s);
-        at += piece(o, word, indent, at);
-        s += n;
-        s += strspn(s, " ");
-    }
-    jm_str_addc(o->s, '\n');
-}
-
-static void section(struct out *o, const char *title)
-{
-    jm_str_addc(o->s, '\n');
-    style(o, BOLD);
-    add(o, title);
-    style(o, PLAIN);
-    jm_str_addc(o->s, '\n');
-}
-
-static enum style validity_style(enum jm_validity v)
-{
-    return v == JM_V_VALID ? GREEN : v == JM_V_FINDINGS ? YELLOW : RED;
-}
-
-static void head(struct out *o)
+static void head(struct jm_out *o)
 {
     const struct jm_report *r = o->r;
     char line[512];
     int errors = 0, warnings = 0;
-    style(o, BOLD);
-    add(o, r->label ? r->label : "joulemark run");
-    style(o, PLAIN);
+    jm_out_style(o, JM_OUT_BOLD);
+    jm_out_add(o, r->label ? r->label : "joulemark run");
+    jm_out_style(o, JM_OUT_PLAIN);
     if (r->simulated) {
-        style(o, YELLOW);
+        jm_out_style(o, JM_OUT_YELLOW);
         jm_str_adds(o->s, "   SIMULATED");
-        style(o, PLAIN);
+        jm_out_style(o, JM_OUT_PLAIN);
     }
     jm_str_addc(o->s, '\n');
-    style(o, DIM);
+    jm_out_style(o, JM_OUT_DIM);
     snprintf(line, sizeof line, "%s %s %.19sZ %s run %.8s", r->kind, r->source ? r->source : "", r->created,
              "·", r->id);
-    wrap(o, line, 0, 0);
-    style(o, PLAIN);
+    jm_out_wrap(o, line, 0, 0);
+    jm_out_style(o, JM_OUT_PLAIN);
     for (size_t i = 0; i < r->n_findings; i++) {
         errors += r->findings[i].severity == JM_SEV_ERROR;
         warnings += r->findings[i].severity == JM_SEV_WARNING;
     }
-    style(o, validity_style(r->validity));
-    add(o, jm_fmt_validity(r->validity));
-    style(o, PLAIN);
+    jm_out_style(o, validity_style(r->validity));
+    jm_out_add(o, jm_fmt_validity(r->validity));
+    jm_out_style(o, JM_OUT_PLAIN);
     jm_str_addf(o->s, " for profile %s", jm_profile_name((int)r->profile));
     if (errors + warnings)
         jm_str_addf(o->s, " (%d error%s, %d warning%s below)", errors, errors == 1 ? "" : "s", warnings,
@@ -177,73 +49,84 @@ static void head(struct out *o)
 }
 
 /* Reasons of a result that is not valid, on a line of their own: no such number stands without them. */
-static void reasons(struct out *o, const struct jm_result *x, int indent)
+static void reasons(struct jm_out *o, const struct jm_result *x, int indent)
 {
     char line[700];
     snprintf(line, sizeof line, "%s: %s", x->q.have ? jm_fmt_validity(x->q.validity) : "no value",
              x->q.reasons ? x->q.reasons : "not known");
     for (int i = 0; i < indent; i++)
         jm_str_addc(o->s, ' ');
-    style(o, validity_style(x->q.validity));
-    wrap(o, line, indent + 2, indent);
-    style(o, PLAIN);
+    jm_out_style(o, validity_style(x->q.validity));
+    jm_out_wrap(o, line, indent + 2, indent);
+    jm_out_style(o, JM_OUT_PLAIN);
 }
 
-static void headline(struct out *o)
+static void headline(struct jm_out *o)
 {
     const struct jm_result *x = jm_fmt_headline(o->r);
     char v[JM_FMT], pm[JM_FMT];
     if (!x)
         return;
     jm_str_addc(o->s, '\n');
-    style(o, BOLD);
-    add(o, "  ");
-    add(o, x->q.have ? jm_fmt_value(v, x->q.value, x->q.unit) : "no value");
-    style(o, PLAIN);
+    jm_out_style(o, JM_OUT_BOLD);
+    jm_out_add(o, "  ");
+    jm_out_add(o, x->q.have ? jm_fmt_value(v, x->q.value, x->q.unit) : "no value");
+    jm_out_style(o, JM_OUT_PLAIN);
     jm_fmt_pm(pm, &x->q);
     if (pm[0]) {
-        add(o, "  ");
-        add(o, pm);
+        jm_out_add(o, "  ");
+        jm_out_add(o, pm);
     }
     jm_str_addc(o->s, '\n');
     char line[512];
     snprintf(line, sizeof line, "  %s at the boundary %s", jm_fmt_metric(x->metric), x->set ? x->set : "?");
-    wrap(o, line + 2, 2, (jm_str_adds(o->s, "  "), 2));
+    jm_out_wrap(o, line + 2, 2, (jm_str_adds(o->s, "  "), 2));
     if (x->denominator_name) {
         char a[JM_FMT], b[JM_FMT];
         snprintf(line, sizeof line, "= %s / %s", jm_fmt_part(a, x->numerator_name, x->numerator),
                  jm_fmt_part(b, x->denominator_name, x->denominator));
-        style(o, DIM);
-        wrap(o, line, 4, (jm_str_adds(o->s, "  "), 2));
-        style(o, PLAIN);
+        jm_out_style(o, JM_OUT_DIM);
+        jm_out_wrap(o, line, 4, (jm_str_adds(o->s, "  "), 2));
+        jm_out_style(o, JM_OUT_PLAIN);
     }
     if (x->q.have && x->q.u.excludes && x->q.u.excludes[0]) {
-        snprintf(line, sizeof line, "%g %% interval without %s", x->q.u.level > 0 ? 100 * x->q.u.level : 95,
-                 x->q.u.excludes);
+        if (x->q.u.method)
+            snprintf(line, sizeof line, "%g %% interval without %s", 100 * x->q.u.level, x->q.u.excludes);
+        else
+            snprintf(line, sizeof line, "no interval: %s", x->q.u.excludes);
         jm_str_adds(o->s, "  ");
-        style(o, DIM);
-        wrap(o, line, 4, 2);
-        style(o, PLAIN);
+        jm_out_style(o, JM_OUT_DIM);
+        jm_out_wrap(o, line, 4, 2);
+        jm_out_style(o, JM_OUT_PLAIN);
     }
     if (x->q.validity != JM_V_VALID)
         reasons(o, x, 2);
 }
 
 /* One energy result: metric, value, interval, denominator. */
-static void energy_row(struct out *o, const struct jm_result *x, bool own_reasons)
+static void energy_row(struct jm_out *o, const struct jm_result *x, bool own_reasons)
 {
     char v[JM_FMT], pm[JM_FMT], note[160] = "";
     bool long_name = strlen(x->metric) > 23;
     jm_str_adds(o->s, "  ");
-    cell(o, x->metric, long_name ? (int)strlen(x->metric) : 23, false);
+    jm_out_cell(o, x->metric, long_name ? (int)strlen(x->metric) : 23, false);
     if (long_name) { /* a name is never cut: it is what other tools look for */
         jm_str_adds(o->s, "\n  ");
-        cell(o, "", 23, false);
+        jm_out_cell(o, "", 23, false);
     }
     jm_str_addc(o->s, ' ');
-    cell(o, x->q.have ? jm_fmt_value(v, x->q.value, x->q.unit) : "–", 16, true);
+    if (!x->q.have)
+        snprintf(v, sizeof v, "–");
+    else
+        jm_fmt_value(v, x->q.value, x->q.unit);
+    jm_fmt_pm(pm, &x->q);
+    /* a number is never cut either: what follows makes room */
+    int wide = jm_out_columns(v, strlen(v)) > 17 ? jm_out_columns(v, strlen(v)) : 17,
+        half = jm_out_columns(pm, strlen(pm)) > 12 ? jm_out_columns(pm, strlen(pm)) : 12,
+        left = o->width - 2 - 23 - 3 - wide - half;
+    jm_out_cell(o, v, wide, true);
     jm_str_addc(o->s, ' ');
-    cell(o, jm_fmt_pm(pm, &x->q), 12, false);
+    jm_out_cell(o, pm, half, false);
     jm_str_addc(o->s, ' ');
     static const struct {
         const char *name, *brief;
@@ -251,7 +134,16 @@ static void energy_row(struct out *o, const struct jm_result *x, bool own_reason
                  {"qualified output tokens", "qualified tokens"},
                  {"uncached input tokens", "uncached tokens"},
                  {"energy at the wall", "wall"},
-                 {"energy of the GPU boards", "GPU boards"}};
+                 {"energy of the GPU boards", "GPU boards"},
+                 {"power.mean.mlperf", "mean W"},
+                 {"power.mean.mlperf x seconds", "mean W x s"},
+                 {"result_completed_tokens_per_second", "tokens/s"},
+                 {"result_inferred_completed_tokens_per_second", "tokens/s"},
+                 {"result_tokens_per_second", "tokens/s"},
+                 {"result_inferred_tokens_per_second", "tokens/s"},
+                 {"result_completed_samples_per_sec", "samples/s"},
+                 {"result_samples_per_second", "samples/s"},
+                 {"result_qps_with_loadgen_overhead", "queries/s"}};
     const char *above = x->numerator_name ? x->numerator_name : "",
                *below = x->denominator_name ? x->denominator_name : "";
     for (size_t i = 0; i < sizeof brief / sizeof brief[0]; i++) {
@@ -267,10 +159,10 @@ static void energy_row(struct out *o, const struct jm_result *x, bool own_reason
     else if (strcmp(x->metric, "energy.by_gauge") == 0 || strcmp(x->metric, "power.max") == 0)
         snprintf(note, sizeof note, "by %s", x->instrument ? x->instrument : "?");
     else if (strcmp(x->metric, "energy.other_gpus") == 0)
-        snprintf(note, sizeof note, "%s, not counted", x->set ? x->set : "");
-    style(o, DIM);
-    cell(o, note, o->width - 2 - 23 - 1 - 16 - 1 - 12 - 1, false);
-    style(o, PLAIN);
+        snprintf(note, sizeof note, "%s", x->set ? x->set : "");
+    jm_out_style(o, JM_OUT_DIM);
+    jm_out_cell(o, note, left > 2 ? left : 2, false);
+    jm_out_style(o, JM_OUT_PLAIN);
     while (o->s->len && o->s->buf[o->s->len - 1] == ' ')
         o->s->buf[--o->s->len] = '\0';
     jm_str_addc(o->s, '\n');
@@ -288,7 +180,7 @@ static bool main_metric(const struct jm_result *x)
     return true;
 }
 
-static bool in_section(const struct out *o, const struct jm_result *x, int boundary, int window,
+static bool in_section(const struct jm_out *o, const struct jm_result *x, int boundary, int window,
                        bool estimate)
 {
     return (int)x->q.boundary == boundary && x->window == window && jm_fmt_estimate(x) == estimate &&
@@ -301,7 +193,7 @@ static bool same_text(const char *a, const char *b)
 }
 
 /* The results of one boundary and window. Reasons that all of them share are said once. */
-static void boundary(struct out *o, int b, int window, bool estimate, bool many)
+static void boundary(struct jm_out *o, int b, int window, bool estimate, bool many)
 {
     const struct jm_report *r = o->r;
     const struct jm_result *first = NULL;
@@ -323,7 +215,7 @@ static void boundary(struct out *o, int b, int window, bool estimate, bool many)
              !many               ? ""
              : first->window < 0 ? "over trials"
                                  : r->windows[first->window].name);
-    section(o, title);
+    jm_out_section(o, title);
     if (jm_fmt_same_as_gpu(r, first) && !o->o->all) {
         jm_str_adds(o->s, "  the same devices, and the same joules, as the boundary gpu\n");
         return;
@@ -335,9 +227,9 @@ static void boundary(struct out *o, int b, int window, bool estimate, bool many)
         if (first->window < 0 && first->n > 0)
             snprintf(by + len, sizeof by - (size_t)len, "; mean of %lld trials", (long long)first->n);
         jm_str_adds(o->s, "  ");
-        style(o, DIM);
-        wrap(o, by, 4, 2);
-        style(o, PLAIN);
+        jm_out_style(o, JM_OUT_DIM);
+        jm_out_wrap(o, by, 4, 2);
+        jm_out_style(o, JM_OUT_PLAIN);
     }
     if (shared && first->q.validity != JM_V_VALID)
         reasons(o, first, 2);
@@ -348,7 +240,7 @@ static void boundary(struct out *o, int b, int window, bool estimate, bool many)
 
 #define WINDOWS_SHOWN 8
 
-static void energies(struct out *o)
+static void energies(struct jm_out *o)
 {
     const struct jm_report *r = o->r;
     bool many = o->o->all ? r->n_windows > 1 : jm_fmt_many_windows(r);
@@ -373,7 +265,7 @@ static void energies(struct out *o)
         jm_str_addf(o->s, "\n  and %d more windows: --format csv or --json has them all\n", left);
 }
 
-static void latencies(struct out *o)
+static void latencies(struct jm_out *o)
 {
     static const char *const ids[] = {"ttft", "ttfo", "tpot.excl_first", "tpot.incl_prefill", "itl.chunk",
                                       "e2e",  "queue"};
@@ -385,38 +277,38 @@ static void latencies(struct out *o)
         if (!any || (!o->o->all && (strcmp(ids[i], "tpot.incl_prefill") == 0 || strcmp(ids[i], "ttfo") == 0)))
             continue;
         if (!titled) {
-            section(o, "Latency");
+            jm_out_section(o, "Latency");
             jm_str_adds(o->s, "  ");
-            cell(o, "", 22, false);
+            jm_out_cell(o, "", 22, false);
             static const char *const h[] = {"p50", "p90", "p95", "p99", "mean"};
             for (size_t k = 0; k < 5; k++)
-                cell(o, h[k], 11, true);
+                jm_out_cell(o, h[k], 11, true);
             jm_str_addc(o->s, '\n');
             titled = true;
         }
         jm_str_adds(o->s, "  ");
-        cell(o, ids[i], 22, false);
+        jm_out_cell(o, ids[i], 22, false);
         for (size_t k = 0; k < 4; k++) {
             const struct jm_result *x = jm_fmt_find(o->r, ids[i], JM_B_NONE, q[k]);
-            cell(o, x && x->q.have ? jm_fmt_value(v, x->q.value, "s") : "–", 11, true);
+            jm_out_cell(o, x && x->q.have ? jm_fmt_value(v, x->q.value, "s") : "–", 11, true);
         }
         const struct jm_result *m = jm_fmt_find(o->r, ids[i], JM_B_NONE, NAN);
-        cell(o, m && m->q.have ? jm_fmt_value(v, m->q.value, "s") : "–", 11, true);
+        jm_out_cell(o, m && m->q.have ? jm_fmt_value(v, m->q.value, "s") : "–", 11, true);
         jm_str_addc(o->s, '\n');
     }
 }
 
-static void requests(struct out *o)
+static void requests(struct jm_out *o)
 {
     const struct jm_report *r = o->r;
     char a[JM_FMT], b[JM_FMT], line[512];
     if (!r->has_requests)
         return;
-    section(o, "Requests and tokens in the measured windows");
+    jm_out_section(o, "Requests and tokens in the measured windows");
     snprintf(line, sizeof line, "%s ok, %s failed, %s aborted", jm_fmt_count(a, r->requests.ok),
              jm_fmt_count(b, r->requests.failed), jm_fmt_count((char[JM_FMT]){0}, r->requests.aborted));
     jm_str_adds(o->s, "  ");
-    add(o, line);
+    jm_out_add(o, line);
     if (r->requests.qualified >= 0)
         jm_str_addf(o->s, ", %s inside the SLO", jm_fmt_count(a, r->requests.qualified));
     jm_str_addc(o->s, '\n');
@@ -426,7 +318,7 @@ static void requests(struct out *o)
     snprintf(line, sizeof line, "%s output tokens, %s input tokens", jm_fmt_count(a, r->tokens.output),
              jm_fmt_count(b, r->tokens.input));
     jm_str_adds(o->s, "  ");
-    add(o, line);
+    jm_out_add(o, line);
     const struct jm_result *t = jm_fmt_find(r, "tokens_per_s", JM_B_NONE, NAN);
     if (t && t->q.have)
         jm_str_addf(o->s, ", %s output tokens/s", jm_fmt_number(a, t->q.value));
@@ -437,13 +329,13 @@ static void requests(struct out *o)
                     r->tokens.osl.p50, r->tokens.osl.p99);
 }
 
-static void findings(struct out *o)
+static void findings(struct jm_out *o)
 {
     static const char *const tag[] = {"note", "warning", "ERROR"};
-    static const enum style st[] = {DIM, YELLOW, RED};
+    static const enum jm_out_style_of st[] = {JM_OUT_DIM, JM_OUT_YELLOW, JM_OUT_RED};
     if (!o->r->n_findings)
         return;
-    section(o, "Findings");
+    jm_out_section(o, "Findings");
     for (int sev = JM_SEV_ERROR; sev >= JM_SEV_INFO; sev--)
         for (size_t i = 0; i < o->r->n_findings; i++) {
             const struct jm_finding *f = &o->r->findings[i];
@@ -452,22 +344,22 @@ static void findings(struct out *o)
             if ((int)f->severity != sev || jm_fmt_repeats(o->r, i))
                 continue;
             jm_str_adds(o->s, "  ");
-            style(o, st[sev]);
-            cell(o, tag[sev], 8, false);
-            style(o, PLAIN);
+            jm_out_style(o, st[sev]);
+            jm_out_cell(o, tag[sev], 8, false);
+            jm_out_style(o, JM_OUT_PLAIN);
             snprintf(line, sizeof line, "%s: %s%s%s%s", f->id, f->text,
                      f->evidence && f->evidence[0] ? " [" : "", f->evidence ? f->evidence : "",
                      f->evidence && f->evidence[0] ? "]" : "");
-            wrap(o, line, 10, 10);
+            jm_out_wrap(o, line, 10, 10);
             if (more)
                 jm_str_addf(o->s, "          and %zu more of this kind\n", more);
         }
 }
 
-static void windows(struct out *o)
+static void windows(struct jm_out *o)
 {
     char a[JM_FMT], t[JM_FMT];
-    section(o, "Windows");
+    jm_out_section(o, "Windows");
     size_t shown = 0, left = 0;
     for (size_t i = 0; i < o->r->n_windows; i++) {
         const struct jm_window *w = &o->r->windows[i];
@@ -478,10 +370,10 @@ static void windows(struct out *o)
             continue;
         }
         jm_str_adds(o->s, "  ");
-        cell(o, w->name, 22, false);
+        jm_out_cell(o, w->name, 22, false);
         jm_str_addc(o->s, ' ');
-        cell(o, jm_role_name((int)w->role), 10, false);
-        cell(o, jm_fmt_duration(a, jm_fmt_seconds(w->t1, w->t0)), 10, true);
+        jm_out_cell(o, jm_role_name((int)w->role), 10, false);
+        jm_out_cell(o, jm_fmt_duration(a, jm_fmt_seconds(w->t1, w->t0)), 10, true);
         jm_str_addf(o->s, "   from %.23sZ\n", jm_fmt_time(o->r, w->t0, t));
     }
     if (left)
@@ -491,7 +383,7 @@ static void windows(struct out *o)
 int jm_show_text(const struct jm_report *r, const struct jm_show_opts *opts, struct jm_str *s,
                  struct jm_err *err)
 {
-    struct out o = {s, r, opts, opts->width >= 40 ? opts->width : 80};
+    struct jm_out o = {s, r, opts, opts->width >= 40 ? opts->width : 80};
     head(&o);
     headline(&o);
     energies(&o);
