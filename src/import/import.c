@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import/import.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/span.h"
 #include "base/str.h"
+#include "run/run.h"
 
 #include "base/banned.h"
 
@@ -23,6 +26,10 @@ const struct jm_importer *jm_importer_find(const char *name, const char *path, s
     const struct jm_importer *best = NULL;
     int best_score = 0;
     struct jm_str names;
+    if (!name && access(path, R_OK)) {
+        jm_err_sys(err, errno, "cannot open %s", path);
+        return NULL;
+    }
     for (size_t i = 0; jm_importers[i]; i++) {
         if (name) {
             if (strcmp(jm_importers[i]->name, name) == 0)
@@ -37,6 +44,12 @@ const struct jm_importer *jm_importer_find(const char *name, const char *path, s
     }
     if (best)
         return best;
+    struct jm_run *run = NULL;
+    if (!name && jm_run_open(path, &run, NULL) == 0) {
+        jm_run_close(run);
+        jm_err_set(err, JM_EPARSE, "%s is a run file already; joulemark show %s shows it", path, path);
+        return NULL;
+    }
     jm_str_init(&names);
     list_names(&names);
     if (name)

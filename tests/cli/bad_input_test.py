@@ -185,6 +185,16 @@ class Files(Base):
                     self.refused(4, part, command, path)
         self.assertEqual(sorted(os.listdir(self.dir)), ["dir", "empty", "fifo", "noise", "other.db", "text"])
 
+    def test_nothing_to_import(self):
+        data = self.recorded()
+        os.mkdir(self.path("dir"))
+        for path, part in ((self.path("absent"), "No such file"), (self.path("dir"), "nothing that can be imported"),
+                           (self.file, "a run file already"), ("/dev/null", "nothing that can be imported")):
+            self.refused(4, part, "import", path, "-o", self.path("y.jmr"))
+        self.refused(2, "mlperf", "import", "--from", "mlpref", self.path("absent"), "-o", self.path("y.jmr"))
+        self.assertEqual(sorted(os.listdir(self.dir)), ["dir", "x.jmr"])
+        self.holds(self.file, data)
+
     def test_newer_version(self):
         self.recorded()
         db = sqlite3.connect(self.file)
