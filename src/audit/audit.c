@@ -39,6 +39,8 @@ const struct jm_check jm_check_table[] = {
      "two instruments of one board that disagree mean that at least one is wrong (ml-energy/zeus issue 181, "
      "kokkos-tools PR 295)",
      jm_check_counter_gauge},
+    {"energy.mirrored", "no two packages show one register",
+     "multi-die parts mirror a counter under two names, and a sum counts it twice", jm_check_mirrored},
     {"energy.gap", "no gaps inside the window", "energy inside a gap is not known", jm_check_gaps},
     {"gain.unknown", "the instrument is calibrated",
      "single boards read 0.87 to 1.15 of the true power (arXiv 2312.02741); without a calibration the "
@@ -121,6 +123,8 @@ const struct jm_finding_kind jm_finding_table[] = {
     {"boundary.partial", "boundary.partial", JM_CONCERNS_ENERGY, "error", "a total misses devices"},
     {"energy.conflict", "energy.conflict", JM_CONCERNS_ENERGY, "warning",
      "counter and gauge of a device disagree"},
+    {"energy.mirrored", "energy.mirrored", JM_CONCERNS_ENERGY, "warning",
+     "two packages move alike: one of them may be a mirror"},
     {"energy.gap", "energy.gap", JM_CONCERNS_ENERGY, "error, warning", "seconds without data"},
     {"gain.unknown", "gain.unknown", JM_CONCERNS_ENERGY, "info",
      "the gain of the instruments is not in the interval"},

@@ -19,6 +19,7 @@ int jm_check_changed(const struct jm_run *run, struct jm_report *r, struct jm_er
 int jm_check_energy_status(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_partial(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_counter_gauge(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_mirrored(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_gaps(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_gain(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_throttle(const struct jm_run *run, struct jm_report *r, struct jm_err *err);

@@ -6,6 +6,7 @@
 
 #include "audit/checks.h"
 #include "audit/threshold.h"
+#include "compute/compute.h"
 
 #include "base/banned.h"
 
@@ -196,6 +197,52 @@ int jm_check_counter_gauge(const struct jm_run *run, struct jm_report *r, struct
             return rc;
     }
     return 0;
+}
+
+/* Multi-die parts mirror one register under two names; a meter that does not know would count it twice. The
+ * two are read some 100 us apart, so that equal movement to 0.02 % over each of five stretches is no
+ * coincidence. */
+static int mirrored(const struct jm_run *run, struct jm_report *r, const struct jm_energy_row *a,
+                    const struct jm_energy_row *b, struct jm_err *err)
+{
+    const struct jm_window *w = &r->windows[a->window];
+    const struct jm_channel *ca = &r->channels[a->channel], *cb = &r->channels[b->channel];
+    struct jm_readings x = {0}, y = {0};
+    int rc = jm_run_readings(run, ca->id, w->t0, w->t1, &x, err);
+    if (!rc)
+        rc = jm_run_readings(run, cb->id, w->t0, w->t1, &y, err);
+    bool same = !rc && jm_counter_mirrored(ca, x.v, x.n, cb, y.v, y.n, 5, JM_TH_MIRROR_REL);
+    jm_readings_release(&x);
+    jm_readings_release(&y);
+    if (!same)
+        return rc;
+    struct jm_finding *f = jm_report_finding(
+        r, "energy.mirrored", JM_SEV_WARNING,
+        "%s and %s moved by the same joules all the time: if they show one register, it is counted twice",
+        device(r, a), device(r, b));
+    about(f, b->domain);
+    return jm_finding_at(r, f, a->window, err, "%s, %s", ca->source, cb->source);
+}
+
+int jm_check_mirrored(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < r->n_energy; i++) {
+        const struct jm_energy_row *a = &r->energy[i];
+        size_t from, to;
+        if (!a->counted || a->domain < 0 || r->tree->d[a->domain].kind != JM_D_PACKAGE ||
+            r->channels[a->channel].kind != JM_CH_COUNTER)
+            continue;
+        neighbours(r, i, &from, &to);
+        for (size_t k = i + 1; !rc && k < to; k++) {
+            const struct jm_energy_row *b = &r->energy[k];
+            if (b->counted && b->domain >= 0 && r->tree->d[b->domain].kind == JM_D_PACKAGE &&
+                r->channels[b->channel].kind == JM_CH_COUNTER &&
+                fabs(a->joules - b->joules) <= JM_TH_MIRROR_REL * fabs(a->joules))
+                rc = mirrored(run, r, a, b, err);
+        }
+    }
+    return rc;
 }
 
 int jm_check_gaps(const struct jm_run *run, struct jm_report *r, struct jm_err *err)

@@ -14,6 +14,8 @@
  * (ml-energy/zeus issue 12); gains of single cards differ by up to 15 %, but both instruments of a card share
  * them. */
 #define JM_TH_COUNTER_GAUGE_REL 0.05
+/* Two counters that move alike to this are one register under two names (read some 100 us apart). */
+#define JM_TH_MIRROR_REL 2e-4
 /* Steady: throughput of the second half against the first. */
 #define JM_TH_STEADY_REL 0.10
 /* ... by more than the scatter of its tenths explains: t(0.975, 8), five batches a half. */

@@ -317,31 +317,9 @@ static int window(struct work *k, struct jm_span detail_text)
     return rc ? rc : jm_run_close_window(k->w, 0, d->end + tz, k->err);
 }
 
-/* The scenario that the submission claims: the folder that names one. It is not the log's where a result was
- * inferred from another scenario's run. */
-static const char *claimed(const char *path)
-{
-    static const char *const names[] = {"SingleStream", "MultiStream", "Offline", "Server", "Interactive"};
-    const char *found = NULL, *at = NULL;
-    char real[4096];
-    char *abs = realpath(path, NULL);
-    snprintf(real, sizeof real, "%s", abs ? abs : path);
-    free(abs);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        for (const char *p = real; (p = strcasestr(p, names[i])); p++) {
-            char before = p == real ? '/' : p[-1], after = p[strlen(names[i])];
-            bool alone = strchr("/_-.", before) && strchr("/_-.", after); /* the end is in the set too */
-            if (alone && p > at) {
-                at = p;
-                found = names[i];
-            }
-        }
-    return found;
-}
-
 static int facts(struct work *k)
 {
-    const char *scenario = claimed(k->s.root);
+    const char *scenario = jm_mlperf_claimed(k->s.root);
     int rc = jm_run_put_env(k->w, "mlperf.round", k->round.name, k->err);
     if (!rc)
         rc = jm_run_put_env(k->w, "mlperf.round_from", k->round.from, k->err);

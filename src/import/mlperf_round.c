@@ -74,3 +74,23 @@ void jm_mlperf_round_find(const char *path, int64_t t_ns, struct jm_mlperf_round
         i = n - 1;
     take(i, t_ns >= 0 ? "date of the run" : "newest known", out);
 }
+
+const char *jm_mlperf_claimed(const char *path)
+{
+    static const char *const names[] = {"SingleStream", "MultiStream", "Offline", "Server", "Interactive"};
+    const char *found = NULL, *at = NULL;
+    char real[4096];
+    char *abs = realpath(path, NULL);
+    snprintf(real, sizeof real, "%s", abs ? abs : path);
+    free(abs);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (const char *p = real; (p = strcasestr(p, names[i])); p++) {
+            char before = p == real ? '/' : p[-1], after = p[strlen(names[i])];
+            bool alone = strchr("/_-.", before) && strchr("/_-.", after); /* the end is in the set too */
+            if (alone && p > at) {
+                at = p;
+                found = names[i];
+            }
+        }
+    return found;
+}

@@ -19,4 +19,8 @@ struct jm_mlperf_round {
  * run (a session belongs to the first round that was published after it); t < 0: not known. */
 void jm_mlperf_round_find(const char *path, int64_t t_ns, struct jm_mlperf_round *out);
 
+/* The scenario that the submission claims: the folder that names one. It is not the log's where a result was
+ * inferred from another scenario's run. NULL: none does. */
+const char *jm_mlperf_claimed(const char *path);
+
 #endif

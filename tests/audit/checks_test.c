@@ -331,6 +331,26 @@ static void conflict(void **state)
     }
 }
 
+/* Two packages: 100 and 101 W are two; 100 and 100 W from another base, step by step, are one register. */
+static void mirrored(void **state)
+{
+    (void)state;
+    for (int bad = 0; bad < 2; bad++) {
+        struct syn s;
+        syn_begin(&s, "mirrored");
+        syn_counter(&s, syn_domain(&s, s.node, JM_D_PACKAGE, "package-0"), "package-0", 100, -3, 13);
+        syn_counter(&s, syn_domain(&s, s.node, JM_D_PACKAGE, "package-1"), "package-1", bad ? 100 : 101, -3,
+                    13);
+        syn_window(&s, JM_R_MEASURE, 0, 0, 10);
+        end(&s, JM_PROFILE_SCREENING);
+        if (bad)
+            fires(&s, "energy.mirrored", JM_SEV_WARNING);
+        else
+            silent(&s, "energy.mirrored");
+        syn_end(&s);
+    }
+}
+
 /* A gauge that pauses for 1.9 of 30 s: 6 %, an error from 5 % on. */
 static void gap(void **state)
 {
@@ -650,6 +670,7 @@ int main(void)
         cmocka_unit_test(lost),
         cmocka_unit_test(never),
         cmocka_unit_test(conflict),
+        cmocka_unit_test(mirrored),
         cmocka_unit_test(gap),
         cmocka_unit_test(throttle),
         cmocka_unit_test(limits),
