@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/num.h"
+#include "import/mlperf_facts.h"
 #include "import/mlperf_round.h"
 #include "run/run.h"
 #include "wire/loadgen_log.h"
@@ -262,35 +263,6 @@ static int put_i64(struct work *k, const char *key, int64_t v)
     return jm_run_put_env(k->w, key, text, k->err);
 }
 
-/* The system description, field by field: it is the disclosure of the SUT. */
-static int system_description(struct work *k, struct jm_span text)
-{
-    struct jm_json *doc;
-    void *it = NULL;
-    const char *key;
-    const struct jm_json *v;
-    int rc = 0;
-    if (!text.n || jm_json_parse(text, &doc, NULL))
-        return 0;
-    while (!rc && jm_json_next(doc, &it, &key, &v)) {
-        struct jm_span s;
-        char name[128], value[512];
-        double num;
-        if (strlen(key) > 100)
-            continue;
-        snprintf(name, sizeof name, "sut.%s", key);
-        if (jm_json_str(v, &s) && s.n)
-            snprintf(value, sizeof value, "%.*s", (int)(s.n > 500 ? 500 : s.n), s.p);
-        else if (jm_json_num(v, &num))
-            jm_json_fmt_double(value, num);
-        else
-            continue;
-        rc = jm_run_put_env(k->w, name, value, k->err);
-    }
-    jm_json_free(doc);
-    return rc;
-}
-
 static int window(struct work *k, struct jm_span detail_text)
 {
     struct detail *d = &k->detail;
@@ -348,29 +320,6 @@ static int facts(struct work *k)
     return rc;
 }
 
-/* The analyzer as PTDaemon identified it. */
-static int analyzer(struct work *k, struct jm_span server_json)
-{
-    struct jm_json *doc;
-    struct jm_span cmd, reply;
-    int rc = 0;
-    if (!server_json.n || jm_json_parse(server_json, &doc, NULL))
-        return 0;
-    const struct jm_json *list = jm_json_get(doc, "ptd_messages");
-    for (size_t i = 0; !rc && i < jm_json_len(list); i++) {
-        const struct jm_json *m = jm_json_at(list, i);
-        if (!jm_json_str(jm_json_get(m, "cmd"), &cmd) || !jm_span_is(jm_span_trim(cmd), "Identify") ||
-            !jm_json_str(jm_json_get(m, "reply"), &reply))
-            continue;
-        char value[512];
-        snprintf(value, sizeof value, "%.*s", (int)(reply.n > 500 ? 500 : reply.n), reply.p);
-        rc = jm_run_put_env(k->w, "mlperf.analyzer", value, k->err);
-        break;
-    }
-    jm_json_free(doc);
-    return rc;
-}
-
 static int fill(struct work *k, struct jm_str *spl, struct jm_str *detail, struct jm_str *client,
                 struct jm_str *server, struct jm_str *system)
 {
@@ -425,8 +374,8 @@ static int fill(struct work *k, struct jm_str *spl, struct jm_str *detail, struc
     if (!rc)
         rc = facts(k);
     if (!rc)
-        rc = analyzer(k, jm_str_span(server));
-    return rc ? rc : system_description(k, jm_str_span(system));
+        rc = jm_mlperf_analyzer(k->w, jm_str_span(server), k->err);
+    return rc ? rc : jm_mlperf_system(k->w, jm_str_span(system), k->err);
 }
 
 /* When the session ran, for the head of the run: the import itself asks no clock, so it gives the same file
