@@ -230,6 +230,16 @@ static int load_config(const struct jm_bench_opts *o, struct jm_cli *cli, const 
     if (o->key_env && (!key || !key[0]))
         return jm_err_set(err, JM_EUSAGE, "--api-key-env: the environment has no variable %s, or it is empty",
                           o->key_env);
+    if (o->extra) {
+        struct jm_json *doc = NULL;
+        struct jm_err why = {0};
+        int rc = jm_json_parse(jm_span_of(o->extra), &doc, &why);
+        bool object = !rc && jm_json_is_object(doc);
+        jm_json_free(doc);
+        if (!object)
+            return jm_err_set(err, JM_EUSAGE, "--extra-body: %s; write an object like {\"top_p\": 0.9}",
+                              rc ? why.text : "this is JSON, but no object");
+    }
     *lc = (struct jm_load_cfg){.url = url,
                                .api = (enum jm_load_api)o->api,
                                .model = o->model,
