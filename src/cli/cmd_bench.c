@@ -30,14 +30,8 @@ static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
         return rc;
     jm_cli_meter_env(cli, &env);
     rc = jm_bench(&s, cli, &o->bench, &o->present, &o->session, &env, cli->operand[0], err);
-    if (!rc) {
-        struct jm_str out;
-        jm_str_init(&out);
-        rc = jm_session_summary(&s, &o->present, &out, err);
-        if (rc >= 0)
-            jm_cli_out(cli, jm_str_span(&out));
-        jm_str_release(&out);
-    }
+    if (!rc)
+        rc = jm_session_show(&s, &o->present, cli, err);
     jm_session_release(&s);
     return rc;
 }

@@ -101,14 +101,8 @@ static int idle(struct jm_cli *cli, void *opts, struct jm_err *err)
     if (!rc)
         rc = idle_window(&s, o, class, err);
     rc = jm_session_finish(&s, rc, err);
-    if (!rc) {
-        struct jm_str out;
-        jm_str_init(&out);
-        rc = jm_session_summary(&s, &o->present, &out, err);
-        if (rc >= 0)
-            jm_cli_out(cli, jm_str_span(&out));
-        jm_str_release(&out);
-    }
+    if (!rc)
+        rc = jm_session_show(&s, &o->present, cli, err);
     jm_session_release(&s);
     return rc;
 }

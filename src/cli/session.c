@@ -179,6 +179,17 @@ int jm_session_summary(struct jm_session *s, const struct jm_present *p, struct 
     return s->metered ? jm_present_exit(v) : JM_EXIT_INVALID;
 }
 
+int jm_session_show(struct jm_session *s, const struct jm_present *p, struct jm_cli *cli, struct jm_err *err)
+{
+    struct jm_str out;
+    jm_str_init(&out);
+    int rc = jm_session_summary(s, p, &out, err);
+    if (rc >= 0)
+        jm_cli_out(cli, jm_str_span(&out));
+    jm_str_release(&out);
+    return rc;
+}
+
 void jm_session_release(struct jm_session *s)
 {
     if (s->dir[0]) {

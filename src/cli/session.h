@@ -79,6 +79,8 @@ int jm_session_finish(struct jm_session *s, int rc, struct jm_err *err);
  * invalid run or one without a meter. */
 int jm_session_summary(struct jm_session *s, const struct jm_present *p, struct jm_str *out,
                        struct jm_err *err);
+/* The summary on standard output; returns what jm_session_summary does. */
+int jm_session_show(struct jm_session *s, const struct jm_present *p, struct jm_cli *cli, struct jm_err *err);
 void jm_session_release(struct jm_session *s);
 
 /* Window helpers that name the window in the error. */
