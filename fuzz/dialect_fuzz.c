@@ -23,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     struct jm_reader rd;
     struct jm_call a, b;
-    if (n < 2 || jm_reader_init(&rd, jm_dialect_for(p[0] & 1 ? JM_API_CHAT : JM_API_COMPLETIONS), NULL) != 0)
+    if (n < 2 ||
+        jm_reader_init(&rd, jm_dialect_find(p[0] & 1 ? "openai.chat" : "openai.completions"), NULL) != 0)
         return 0;
     jm_call_init(&a, &rd, true);
     jm_call_init(&b, &rd, true);

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/endpoint.h"
 #include "cli/signals.h"
+#include "load/dialect.h"
 
 #include "base/banned.h"
 
@@ -230,6 +231,12 @@ static int load_config(const struct jm_bench_opts *o, struct jm_cli *cli, const 
     if (o->key_env && (!key || !key[0]))
         return jm_err_set(err, JM_EUSAGE, "--api-key-env: the environment has no variable %s, or it is empty",
                           o->key_env);
+    if (o->api && strcmp(o->api, "auto") != 0) {
+        const struct jm_dialect_row *row;
+        struct jm_err why = {0};
+        if (jm_dialect_need(o->api, &row, &why))
+            return jm_err_set(err, JM_EUSAGE, "--api: %s", why.text);
+    }
     if (o->extra) {
         struct jm_json *doc = NULL;
         struct jm_err why = {0};
@@ -241,7 +248,7 @@ static int load_config(const struct jm_bench_opts *o, struct jm_cli *cli, const 
                               rc ? why.text : "this is JSON, but no object");
     }
     *lc = (struct jm_load_cfg){.url = url,
-                               .api = (enum jm_load_api)o->api,
+                               .api = o->api,
                                .model = o->model,
                                .api_key = key,
                                .shape = o->rate > 0 ? JM_LOAD_POISSON : JM_LOAD_CLOSED,

@@ -8,8 +8,7 @@
 #include "load/load.h"
 
 struct jm_bench_opts {
-    int api; /* enum jm_load_api */
-    const char *model, *key_env, *prompts, *extra, *ca_file;
+    const char *api, *model, *key_env, *prompts, *extra, *ca_file;
     int64_t concurrency; /* 0: not given */
     double rate;         /* 0: closed loop */
     int64_t isl, osl, trials, requests, threads;

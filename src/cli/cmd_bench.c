@@ -2,6 +2,7 @@
 #include "cli/bench.h"
 #include "cli/cmds.h"
 #include "cli/signals.h"
+#include "load/dialects.h"
 
 #include "base/banned.h"
 
@@ -63,8 +64,9 @@ static const struct jm_opt table[] = {
      .deflt = "not sent"},
     {"extra-body", 0, JM_OPT_STR, AT(extra), .arg = "JSON",
      .help = "Object merged into each request's body."},
-    {"api", 0, JM_OPT_ENUM, AT(api), .choices = "chat|completions", .help = "Endpoint of the API.",
-     .deflt = "chat"},
+    {"api", 0, JM_OPT_STR, AT(api), .arg = "NAME",
+     .help = "How requests are written and answers read: " JM_DIALECT_NAMES ".",
+     .deflt = "auto: as the engine speaks"},
     {"model", 0, JM_OPT_STR, AT(model), .arg = "NAME", .help = "Model to ask for.",
      .deflt = "the first of /v1/models"},
     {"api-key-env", 0, JM_OPT_STR, AT(key_env), .arg = "NAME",

@@ -5,14 +5,49 @@
 
 #include "base/banned.h"
 
-static const struct jm_dialect *const dialects[] = {&jm_dialect_chat, &jm_dialect_completions};
+#define ROW(symbol, name, alias, engine, path, path_whole, summary)                                          \
+    {name, alias, engine, path, path_whole, summary, &jm_dialect_##symbol},
+static const struct jm_dialect_row rows[] = {JM_DIALECTS(ROW)};
+enum { ROWS = sizeof rows / sizeof *rows };
 
-const struct jm_dialect *jm_dialect_for(enum jm_load_api api)
+const struct jm_dialect_row *jm_dialect_at(size_t i)
 {
-    for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++)
-        if (dialects[i]->api == api)
-            return dialects[i];
+    return i < ROWS ? &rows[i] : NULL;
+}
+
+const struct jm_dialect_row *jm_dialect_find(const char *name)
+{
+    for (size_t i = 0; name && i < ROWS; i++)
+        if (strcmp(rows[i].name, name) == 0 || (rows[i].alias && strcmp(rows[i].alias, name) == 0))
+            return &rows[i];
     return NULL;
+}
+
+int jm_dialect_need(const char *name, const struct jm_dialect_row **out, struct jm_err *err)
+{
+    if ((*out = jm_dialect_find(name)))
+        return 0;
+    return jm_err_set(err, JM_EINVAL, "there is no API named \"%s\"; known are %s", name ? name : "",
+                      JM_DIALECT_NAMES);
+}
+
+int jm_dialect_path(const char *path, const char *model, struct jm_str *out, struct jm_err *err)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    const char *hole = strstr(path, "{model}");
+    if (!hole) {
+        jm_str_adds(out, path);
+    } else {
+        jm_str_add(out, path, (size_t)(hole - path));
+        for (const char *c = model; *c; c++) {
+            if (strchr(plain, *c))
+                jm_str_addc(out, *c);
+            else
+                jm_str_addf(out, "%%%02X", (unsigned char)*c);
+        }
+        jm_str_adds(out, hole + strlen("{model}"));
+    }
+    return jm_str_ok(out, "a request's path", err);
 }
 
 static size_t count(const char *const *paths)
@@ -23,8 +58,10 @@ static size_t count(const char *const *paths)
     return n;
 }
 
-int jm_reader_init(struct jm_reader *r, const struct jm_dialect *d, struct jm_err *err)
+int jm_reader_init(struct jm_reader *r, const struct jm_dialect_row *row, struct jm_err *err)
 {
+    const struct jm_dialect *d = row->d;
+    r->row = row;
     r->d = d;
     int rc = jm_jsonscan_init(&r->event, d->event, count(d->event), err);
     return rc ? rc : jm_jsonscan_init(&r->whole, d->whole, count(d->whole), err);

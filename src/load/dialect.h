@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/span.h"
 #include "base/str.h"
+#include "load/dialects.h"
 #include "load/load.h"
 #include "wire/jsontok.h"
 #include "wire/sse.h"
@@ -49,10 +50,10 @@ struct jm_said {
 
 struct jm_reader; /* a dialect with its compiled paths: made once, then shared by all threads, read-only */
 
+enum jm_takes { JM_TAKES_TEXT = 1, JM_TAKES_TURNS = 2, JM_TAKES_IDS = 4 };
+
 struct jm_dialect {
-    const char *name; /* "openai.chat" */
-    enum jm_load_api api;
-    const char *path;                        /* "/v1/chat/completions" */
+    unsigned takes;                          /* JM_TAKES_*: the prompts that can be sent */
     const char *const *event, *const *whole; /* paths for jm_jsonscan, ended by NULL */
     int (*write)(const struct jm_ask *a, struct jm_str *body, struct jm_err *err);
     void (*read_event)(const struct jm_reader *r, const struct jm_sse_event *ev, struct jm_said *out);
@@ -61,11 +62,28 @@ struct jm_dialect {
 
 struct jm_reader {
     const struct jm_dialect *d;
+    const struct jm_dialect_row *row;
     struct jm_jsonscan event, whole;
 };
 
-const struct jm_dialect *jm_dialect_for(enum jm_load_api api); /* NULL: none */
-int jm_reader_init(struct jm_reader *r, const struct jm_dialect *d, struct jm_err *err);
+/* A row of dialects.h. */
+struct jm_dialect_row {
+    const char *name;  /* "openai.chat" */
+    const char *alias; /* "chat", NULL: none */
+    const char *engine;
+    const char *path, *path_whole; /* of a stream, of a whole answer */
+    const char *summary;
+    const struct jm_dialect *d;
+};
+
+const struct jm_dialect_row *jm_dialect_at(size_t i); /* NULL past the end */
+/* By name or short name; NULL: none. */
+const struct jm_dialect_row *jm_dialect_find(const char *name);
+/* The same; JM_EINVAL with the names that are known. NULL and "auto" are no dialect. */
+int jm_dialect_need(const char *name, const struct jm_dialect_row **out, struct jm_err *err);
+/* Appends a row's path with {model} filled in, percent-encoded. */
+int jm_dialect_path(const char *path, const char *model, struct jm_str *out, struct jm_err *err);
+int jm_reader_init(struct jm_reader *r, const struct jm_dialect_row *row, struct jm_err *err);
 void jm_said_init(struct jm_said *s);
 /* The words of an error body: {"error":{"message":...}}, {"error":"..."}, {"message":...}, {"detail":...}, or
  * its first line where it is no JSON. */
@@ -73,6 +91,7 @@ void jm_error_words(struct jm_span body, char out[JM_SAID_TEXT]);
 /* Copies text cut at whole characters, control characters as blanks. */
 void jm_copy_words(struct jm_span s, char *out, size_t cap);
 
-extern const struct jm_dialect jm_dialect_chat, jm_dialect_completions;
+#define JM_DIALECT_DECLARE_(symbol, ...) extern const struct jm_dialect jm_dialect_##symbol;
+JM_DIALECTS(JM_DIALECT_DECLARE_)
 
 #endif

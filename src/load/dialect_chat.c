@@ -80,9 +80,7 @@ static void chat_whole(const struct jm_reader *r, struct jm_span body, struct jm
 }
 
 const struct jm_dialect jm_dialect_chat = {
-    .name = "openai.chat",
-    .api = JM_API_CHAT,
-    .path = "/v1/chat/completions",
+    .takes = JM_TAKES_TEXT | JM_TAKES_TURNS,
     .event = event,
     .whole = whole,
     .write = chat_write,

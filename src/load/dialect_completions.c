@@ -46,9 +46,7 @@ static void completions_whole(const struct jm_reader *r, struct jm_span body, st
 }
 
 const struct jm_dialect jm_dialect_completions = {
-    .name = "openai.completions",
-    .api = JM_API_COMPLETIONS,
-    .path = "/v1/completions",
+    .takes = JM_TAKES_TEXT | JM_TAKES_IDS,
     .event = paths,
     .whole = paths,
     .write = completions_write,

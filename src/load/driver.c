@@ -95,7 +95,7 @@ static int own_string(struct jm_load *l, size_t i, const char **s, struct jm_err
 
 static int own_cfg(struct jm_load *l, struct jm_err *err)
 {
-    const char **all[] = {&l->cfg.url,          &l->cfg.model,      &l->cfg.api_key,
+    const char **all[] = {&l->cfg.url,          &l->cfg.model,      &l->cfg.api_key, &l->cfg.api,
                           &l->cfg.prompts_path, &l->cfg.extra_json, &l->cfg.ca_file};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof all / sizeof *all; i++)
@@ -229,9 +229,15 @@ static int start_threads(struct jm_load *l, struct jm_err *err)
     return 0;
 }
 
-/* The model's name and length, where they are not given. */
+static bool is_auto(const char *api)
+{
+    return !api || !*api || strcmp(api, "auto") == 0;
+}
+
+/* The model's name and length, and the dialect, where they are not given. */
 static int find_model(struct jm_load *l, int *max_len, struct jm_err *err)
 {
+    const struct jm_dialect_row *row;
     struct jm_endpoint e;
     int rc = jm_load_probe(&l->cfg, NULL, &e, err);
     if (rc)
@@ -241,7 +247,12 @@ static int find_model(struct jm_load *l, int *max_len, struct jm_err *err)
     if (!l->model[0])
         return jm_err_set(err, JM_EABSENT, "%s does not list its models: give the name of one (--model)",
                           l->cfg.url);
-    return 0;
+    if (is_auto(l->cfg.api)) {
+        rc = jm_dialect_need(e.dialect, &row, err);
+        if (rc == 0)
+            rc = jm_reader_init(&l->reader, row, err);
+    }
+    return rc;
 }
 
 int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, struct jm_load **out,
@@ -264,9 +275,12 @@ int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, 
         rc = check_cfg(&l->cfg, err);
     if (rc == 0)
         rc = check_files(&l->cfg, err);
-    const struct jm_dialect *d = jm_dialect_for(l->cfg.api);
-    if (rc == 0)
-        rc = d ? jm_reader_init(&l->reader, d, err) : jm_err_set(err, JM_EINVAL, "this API is not known");
+    const struct jm_dialect_row *row;
+    if (rc == 0 && !is_auto(l->cfg.api)) {
+        rc = jm_dialect_need(l->cfg.api, &row, err);
+        if (rc == 0)
+            rc = jm_reader_init(&l->reader, row, err);
+    }
     if (rc == 0)
         rc = jm_client_init(&l->client, &l->cfg, err);
     if (rc == 0)

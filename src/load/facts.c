@@ -42,7 +42,7 @@ static void plan(const struct out *o, const struct jm_load *l)
     const struct jm_load_cfg *c = &l->cfg;
     fact(o, "load.url", "http%s://%s%s", l->client.target.tls ? "s" : "", l->client.target.authority,
          l->client.target.prefix);
-    fact(o, "load.api", "%s", l->reader.d->name);
+    fact(o, "load.api", "%s", l->reader.row->name);
     fact(o, "load.model", "%s", l->model);
     fact(o, "load.shape", "%s", c->shape == JM_LOAD_CLOSED ? "closed" : "poisson");
     if (c->concurrency > 0)

@@ -17,11 +17,10 @@
 #include "model/request.h"
 
 enum jm_load_shape { JM_LOAD_CLOSED /* concurrency */, JM_LOAD_POISSON /* rate */ };
-enum jm_load_api { JM_API_CHAT, JM_API_COMPLETIONS };
 
 struct jm_load_cfg {
     const char *url; /* "http://host:8000", with or without /v1 */
-    enum jm_load_api api;
+    const char *api; /* a dialect's name ("openai.chat", "chat", ...); NULL or "auto": as the engine speaks */
     const char *model;   /* NULL: the first of /v1/models */
     const char *api_key; /* NULL: none */
     enum jm_load_shape shape;
@@ -69,6 +68,11 @@ struct jm_endpoint {
     char model[256];  /* first of /v1/models, "" where the list cannot be had */
     char server[128]; /* Server header */
     char engine[64];  /* "vllm 0.9", "llama.cpp b4748", "joulemark-sim", "" unknown */
+    char kind[16];    /* "vllm", "sglang", "tgi", "triton", "trtllm", "llamacpp", "ollama", "lmstudio", "nim",
+                         "dynamo", "" unknown */
+    char dialect[24]; /* what "auto" means here */
+    char metrics_path[64]; /* where this kind of engine tells its metrics, "" where it has none or is unknown
+                            */
     bool simulated;
     int64_t pid;       /* process that listens (local, found through /proc), -1: not found */
     char pid_why[160]; /* why not */

@@ -109,6 +109,7 @@ int jm_load_probe(const struct jm_load_cfg *cfg, const char *proc_root, struct j
     out->port = c.target.port;
     out->tls = c.target.tls;
     rc = read_models(cfg, &c, out, owner, sizeof owner, err);
+    snprintf(out->dialect, sizeof out->dialect, "openai.chat");
     if (rc == 0) {
         out->local = c.local;
         name_engine(&c, owner, out);

@@ -109,14 +109,23 @@ static int take(struct jm_span text, struct jm_prompt_line *l)
     return 0;
 }
 
-static int fits_api(const struct where *w, const struct jm_prompt_line *l, enum jm_load_api api,
+static int fits_api(const struct where *w, const struct jm_prompt_line *l, const struct jm_reader *r,
                     struct jm_err *err)
 {
-    if (l->turns.p && api == JM_API_COMPLETIONS)
-        return bad(w, err,
-                   "\"messages\" cannot be sent to the completions API; use the chat API or \"prompt\"");
-    if (l->ids.p && api == JM_API_CHAT)
-        return bad(w, err, "token ids cannot be sent to the chat API; use the completions API");
+    char why[160];
+    if (l->turns.p && !(r->d->takes & JM_TAKES_TURNS)) {
+        snprintf(why, sizeof why,
+                 "\"messages\" cannot be sent to %s; use \"prompt\", or an API that takes messages "
+                 "(--api openai.chat)",
+                 r->row->name);
+        return bad(w, err, why);
+    }
+    if (l->ids.p && !(r->d->takes & JM_TAKES_IDS)) {
+        snprintf(why, sizeof why,
+                 "token ids cannot be sent to %s; use an API that takes them (--api openai.completions)",
+                 r->row->name);
+        return bad(w, err, why);
+    }
     return 0;
 }
 
@@ -152,7 +161,7 @@ int jm_prompt_file_read(struct jm_prompts *p, const char *path, struct jm_err *e
         struct jm_prompt_line *l = &p->line[p->lines];
         if (take(line, l) != 0)
             return bad(&w, err, "the line is nested too deeply");
-        rc = fits_api(&w, l, p->cfg->api, err);
+        rc = fits_api(&w, l, p->reader, err);
         if (rc)
             return rc;
         p->lines++;

@@ -84,11 +84,16 @@ void jm_prompts_release(struct jm_prompts *p)
 int jm_prompts_write(const struct jm_prompts *p, const struct jm_ask *ask, struct jm_str *wire,
                      struct jm_err *err)
 {
-    struct jm_str body;
+    struct jm_str body, path;
+    const struct jm_dialect_row *row = p->reader->row;
     jm_str_init(&body);
+    jm_str_init(&path);
     int rc = p->reader->d->write(ask, &body, err);
     if (rc == 0)
-        rc = jm_client_request(p->client, "POST", p->reader->d->path, true, jm_str_span(&body), wire, err);
+        rc = jm_dialect_path(ask->stream ? row->path : row->path_whole, ask->model, &path, err);
+    if (rc == 0)
+        rc = jm_client_request(p->client, "POST", path.buf, true, jm_str_span(&body), wire, err);
+    jm_str_release(&path);
     jm_str_release(&body);
     return rc;
 }

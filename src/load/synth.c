@@ -208,15 +208,18 @@ static int probe(const struct jm_prompts *p, struct jm_span text, int64_t *token
                          .probe = true,
                          .temperature = NAN,
                          .extra = jm_span_of(p->cfg->extra_json)};
-    struct jm_str body;
+    struct jm_str body, path;
     struct jm_reply r;
     struct jm_said said;
     *tokens = -1;
     jm_str_init(&body);
+    jm_str_init(&path);
     jm_reply_init(&r);
     int rc = p->reader->d->write(&ask, &body, err);
     if (rc == 0)
-        rc = jm_client_fetch(p->client, "POST", p->reader->d->path, jm_str_span(&body),
+        rc = jm_dialect_path(p->reader->row->path_whole, p->model, &path, err);
+    if (rc == 0)
+        rc = jm_client_fetch(p->client, "POST", path.buf, jm_str_span(&body),
                              p->client->connect_ns + p->client->header_ns, &r, err);
     if (rc == 0 && (r.status < 200 || r.status > 299))
         rc = jm_reply_error(p->client, &r, "a request that only finds out how prompts are counted", err);
@@ -229,6 +232,7 @@ static int probe(const struct jm_prompts *p, struct jm_span text, int64_t *token
             *tokens = said.prompt;
     }
     jm_reply_release(&r);
+    jm_str_release(&path);
     jm_str_release(&body);
     return rc;
 }

@@ -31,65 +31,65 @@
 
 static const struct row {
     const char *name;
-    enum jm_load_api api;
+    const char *api;
     const char *body, *want;
 } rows[] = {
-    {"vllm 3759: role chunk first", JM_API_CHAT, ROLE TXT("Hello") TXT(" x") FIN("length") USE(5, 2) DONE,
+    {"vllm 3759: role chunk first", "openai.chat", ROLE TXT("Hello") TXT(" x") FIN("length") USE(5, 2) DONE,
      "ok finish=length in=5 out=2/1 cached=-1 reasoning=-1 bytes=7 >2 *2 | 2? 3?"},
-    {"api7/aisix PR 869: content null", JM_API_CHAT,
+    {"api7/aisix PR 869: content null", "openai.chat",
      C("{\"role\":\"assistant\",\"content\":null}", "null") TXT("a") FIN("stop") USE(5, 1) DONE,
      "ok finish=stop in=5 out=1/1 cached=-1 reasoning=-1 bytes=1 >2 *2 | 2?"},
-    {"vllm 18.x continuous usage: several tokens an event", JM_API_CHAT,
+    {"vllm 18.x continuous usage: several tokens an event", "openai.chat",
      CU("{\"role\":\"assistant\",\"content\":\"\"}", "null", 0) CU("{\"content\":\"ab\"}", "null", 3)
          CU("{\"content\":\"c\"}", "null", 4) CU("{\"content\":\"d\"}", "\"stop\"", 6) DONE,
      "ok finish=stop in=5 out=6/1 cached=-1 reasoning=-1 bytes=4 >2 *2 | 2:3 3:1 4:2"},
-    {"inference-perf 559, 592; guidellm 737: reasoning first", JM_API_CHAT,
+    {"inference-perf 559, 592; guidellm 737: reasoning first", "openai.chat",
      C("{\"reasoning_content\":\"hm\"}", "null") C("{\"reasoning\":\"so\"}", "null") TXT("42") FIN("stop")
          E("{\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3,\"completion_tokens_"
            "details\":{\"reasoning_tokens\":2}}}") DONE,
      "ok finish=stop in=5 out=3/1 cached=-1 reasoning=2 bytes=6 >1 *3 | 1?r 2?r 3?"},
-    {"both names for one reasoning text", JM_API_CHAT,
+    {"both names for one reasoning text", "openai.chat",
      C("{\"reasoning_content\":\"hm\",\"reasoning\":\"hm\"}", "null") FIN("stop") DONE,
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=2 >1 *-1 | 1?r"},
-    {"can1357/oh-my-pi 12213: only tool calls", JM_API_CHAT,
+    {"can1357/oh-my-pi 12213: only tool calls", "openai.chat",
      C("{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"f\","
        "\"arguments\":\"\"}}]}",
        "null") C("{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"a\\\":1}\"}}]}", "null")
          FIN("tool_calls") USE(5, 9) DONE,
      "ok finish=tool_calls in=5 out=9/1 cached=-1 reasoning=-1 bytes=87 >1 *-1 | 1?t 2?t"},
-    {"genai-bench 81: hidden reasoning in the first visible chunk", JM_API_CHAT,
+    {"genai-bench 81: hidden reasoning in the first visible chunk", "openai.chat",
      CU("{\"content\":\"a\"}", "null", 300) CU("{\"content\":\"b\"}", "null", 301) FIN("stop") DONE,
      "ok finish=stop in=5 out=301/1 cached=-1 reasoning=-1 bytes=2 >1 *1 | 1:300 2:1"},
-    {"llmperf, inference-benchmarker: usage with no choices", JM_API_CHAT, TXT("a") USE(5, 1) DONE "",
+    {"llmperf, inference-benchmarker: usage with no choices", "openai.chat", TXT("a") USE(5, 1) DONE "",
      "ok finish= in=5 out=1/1 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
-    {"sglang 10746: no usage is unknown, not the length asked for", JM_API_CHAT,
+    {"sglang 10746: no usage is unknown, not the length asked for", "openai.chat",
      TXT("a") TXT("b") FIN("length") DONE,
      "ok finish=length in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=2 >1 *1 | 1? 2?"},
-    {"sglang 24254: usage beside an empty text", JM_API_COMPLETIONS,
+    {"sglang 24254: usage beside an empty text", "openai.completions",
      T("a") E("{\"choices\":[{\"text\":\"\",\"index\":0,\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_"
               "tokens\":5,\"completion_tokens\":7}}") DONE,
      "ok finish=stop in=5 out=7/1 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
-    {"SGLang: reasoning_tokens at the top, cached tokens", JM_API_CHAT,
+    {"SGLang: reasoning_tokens at the top, cached tokens", "openai.chat",
      TXT("a") FIN("stop") E("{\"choices\":[],\"usage\":{\"prompt_tokens\":50,\"completion_tokens\":7,"
                             "\"prompt_tokens_details\":{\"cached_tokens\":48},"
                             "\"reasoning_tokens\":3}}") DONE,
      "ok finish=stop in=50 out=7/1 cached=48 reasoning=3 bytes=1 >1 *1 | 1?"},
-    {"SGLang: sglext event without choices", JM_API_CHAT,
+    {"SGLang: sglext event without choices", "openai.chat",
      TXT("a") FIN("stop") E("{\"choices\":[],\"sglext\":{\"routed_experts\":\"x\"}}") USE(5, 1) DONE,
      "ok finish=stop in=5 out=1/1 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
-    {"SGLang: graceful abort", JM_API_CHAT, TXT("a") FIN("abort") USE(5, 1) DONE,
+    {"SGLang: graceful abort", "openai.chat", TXT("a") FIN("abort") USE(5, 1) DONE,
      "aborted finish=abort in=5 out=1/1 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
-    {"TensorRT-LLM: blank before the line end, an empty content that is a token", JM_API_CHAT,
+    {"TensorRT-LLM: blank before the line end, an empty content that is a token", "openai.chat",
      "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]} \n\n" CU(
          "{\"content\":\"\",\"reasoning_content\":\"\"}", "null", 1)
          CU("{\"content\":\"ab\",\"reasoning_content\":\"\"}", "null", 3) FIN("stop") DONE,
      "ok finish=stop in=5 out=3/1 cached=-1 reasoning=-1 bytes=2 >2 *3 | 2:1 3:2"},
-    {"TGI: no blank after data:, last text and usage together", JM_API_COMPLETIONS,
+    {"TGI: no blank after data:, last text and usage together", "openai.completions",
      "data:{\"choices\":[{\"text\":\"a\",\"finish_reason\":null}]}\n\n"
      "data:{\"choices\":[{\"text\":\"b\",\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":5,"
      "\"completion_tokens\":2}}\n\n" DONE,
      "ok finish=length in=5 out=2/1 cached=-1 reasoning=-1 bytes=2 >1 *1 | 1? 2?"},
-    {"Ollama: zeros of usage in every event", JM_API_COMPLETIONS,
+    {"Ollama: zeros of usage in every event", "openai.completions",
      E("{\"choices\":[{\"text\":\"a\",\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":0,\"completion_"
        "tokens\":0,\"total_tokens\":0}}")
          E("{\"choices\":[{\"text\":\"b\",\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":0,"
@@ -97,58 +97,58 @@ static const struct row {
              E("{\"choices\":[{\"text\":\"\",\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":0,"
                "\"completion_tokens\":0,\"total_tokens\":0}}") USE(26, 259) DONE,
      "ok finish=stop in=26 out=259/1 cached=-1 reasoning=-1 bytes=2 >1 *1 | 1? 2?"},
-    {"only zeros of usage: unknown", JM_API_COMPLETIONS,
+    {"only zeros of usage: unknown", "openai.completions",
      E("{\"choices\":[{\"text\":\"a\",\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":0,"
        "\"completion_tokens\":0}}") DONE,
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
-    {"usage:null in every event (OpenAI)", JM_API_CHAT,
+    {"usage:null in every event (OpenAI)", "openai.chat",
      E("{\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":null}],\"usage\":null,\"obfuscation\":"
        "\"r4N7vQ2m\"}") FIN("stop") USE(5, 1) DONE,
      "ok finish=stop in=5 out=1/1 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
-    {"vLLM: return_token_ids", JM_API_COMPLETIONS,
+    {"vLLM: return_token_ids", "openai.completions",
      E("{\"choices\":[{\"text\":\"ab\",\"token_ids\":[5,6],\"prompt_token_ids\":[1,2,3],\"finish_reason\":"
        "null}]}") E("{\"choices\":[{\"text\":\"c\",\"token_ids\":[7],\"finish_reason\":\"length\"}]}") DONE,
      "ok finish=length in=-1 out=3/2 cached=-1 reasoning=-1 bytes=3 >1 *1 | 1:2 2:1"},
-    {"llama.cpp b4748: usage in the finish event is not its tokens", JM_API_CHAT,
+    {"llama.cpp b4748: usage in the finish event is not its tokens", "openai.chat",
      C("{\"content\":\"\"}", "null") TXT("a") TXT("b")
          E("{\"choices\":[{\"finish_reason\":\"length\",\"index\":0,\"delta\":{}}],\"usage\":{\"completion_"
            "tokens\":6,\"prompt_tokens\":62},"
            "\"timings\":{\"prompt_n\":1,\"cache_n\":61}}") DONE,
      "ok finish=length in=62 out=6/1 cached=61 reasoning=-1 bytes=2 >2 *2 | 2? 3?"},
-    {"llama.cpp: prompt progress is no token", JM_API_CHAT,
+    {"llama.cpp: prompt progress is no token", "openai.chat",
      E("{\"choices\":[{\"finish_reason\":null,\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null}"
        "}],\"prompt_progress\":{\"total\":9,\"processed\":3}}") TXT("a") FIN("stop") DONE,
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >2 *2 | 2?"},
-    {"an answer whose only text is held back for ever", JM_API_CHAT,
+    {"an answer whose only text is held back for ever", "openai.chat",
      C("{\"content\":\"\"}", "null") E("{\"choices\":[{\"finish_reason\":\"length\",\"delta\":{}}],\"usage\":"
                                        "{\"completion_tokens\":4,\"prompt_tokens\":9}}") DONE,
      "ok finish=length in=9 out=4/1 cached=-1 reasoning=-1 bytes=0 >-1 *-1 |"},
-    {"ms-swift PR 10086, OpenRouter: comments", JM_API_CHAT,
+    {"ms-swift PR 10086, OpenRouter: comments", "openai.chat",
      ": OPENROUTER PROCESSING\n\n" TXT("a") ": keepalive\n\n" FIN("stop") DONE,
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >2 *2 | 2?"},
-    {"Dynamo: named events", JM_API_CHAT, "event: message\n" TXT("a") "event: message\n" FIN("stop") DONE,
+    {"Dynamo: named events", "openai.chat", "event: message\n" TXT("a") "event: message\n" FIN("stop") DONE,
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
-    {"vllm 38717: a character over two reads", JM_API_CHAT,
+    {"vllm 38717: a character over two reads", "openai.chat",
      TXT("\xf0\x9f\x98\x80\\u4e16\\ud83d\\ude00") FIN("stop") DONE,
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=11 >1 *1 | 1?"},
-    {"onyx PR 11917: an error inside", JM_API_CHAT,
+    {"onyx PR 11917: an error inside", "openai.chat",
      TXT("a") E("{\"error\":{\"message\":\"dead\",\"code\":500}}") DONE,
      "error-event finish= in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
-    {"error as text (TGI)", JM_API_CHAT,
+    {"error as text (TGI)", "openai.chat",
      TXT("a") "data:{\"error\":\"Request failed\",\"error_type\":\"generation\"}\n\n",
      "error-event finish= in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
-    {"an error member that is null is none", JM_API_CHAT,
+    {"an error member that is null is none", "openai.chat",
      E("{\"error\":null,\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}") DONE,
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
-    {"finish without [DONE]", JM_API_CHAT, TXT("a") FIN("stop"),
+    {"finish without [DONE]", "openai.chat", TXT("a") FIN("stop"),
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
-    {"[DONE] alone", JM_API_CHAT, DONE,
+    {"[DONE] alone", "openai.chat", DONE,
      "empty finish= in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=0 >-1 *-1 |"},
-    {"nothing at all", JM_API_CHAT, "\n",
+    {"nothing at all", "openai.chat", "\n",
      "protocol finish= in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=0 >-1 *-1 |"},
-    {"what follows [DONE] does not count", JM_API_CHAT, TXT("a") FIN("stop") DONE TXT("b"),
+    {"what follows [DONE] does not count", "openai.chat", TXT("a") FIN("stop") DONE TXT("b"),
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
-    {"NaN in logprobs", JM_API_CHAT,
+    {"NaN in logprobs", "openai.chat",
      E("{\"choices\":[{\"delta\":{\"content\":\"a\"},\"logprobs\":NaN,\"finish_reason\":\"stop\"}]}") DONE,
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
 };
@@ -207,7 +207,7 @@ static void reported_streams(void **state)
         struct jm_reader rd;
         struct jm_call c;
         struct jm_str got;
-        assert_int_equal(jm_reader_init(&rd, jm_dialect_for(rows[i].api), NULL), 0);
+        assert_int_equal(jm_reader_init(&rd, jm_dialect_find(rows[i].api), NULL), 0);
         jm_call_init(&c, &rd, false);
         by_events(&c, rows[i].body);
         jm_str_init(&got);
@@ -231,7 +231,7 @@ static void every_split_gives_the_same(void **state)
             size_t n = strlen(rows[i].body);
             jm_str_init(&text);
             jm_str_init(&want);
-            assert_int_equal(jm_reader_init(&rd, jm_dialect_for(rows[i].api), NULL), 0);
+            assert_int_equal(jm_reader_init(&rd, jm_dialect_find(rows[i].api), NULL), 0);
             jm_call_init(&c, &rd, false);
             if (shape == 0)
                 jm_str_addf(&text, "%s%zx\r\n%s\r\n0\r\n\r\n", head, n, rows[i].body);
@@ -289,7 +289,7 @@ static void events_of_one_read_share_its_stamp(void **state)
     struct jm_call c;
     struct jm_str s;
     (void)state;
-    assert_int_equal(jm_reader_init(&rd, jm_dialect_for(JM_API_CHAT), NULL), 0);
+    assert_int_equal(jm_reader_init(&rd, jm_dialect_find("openai.chat"), NULL), 0);
     jm_call_init(&c, &rd, false);
     jm_str_init(&s);
     const char body[] = TXT("a") TXT("b") TXT("c");
@@ -314,7 +314,7 @@ static void cut_streams_keep_what_came(void **state)
     struct jm_reader rd;
     struct jm_call c;
     (void)state;
-    assert_int_equal(jm_reader_init(&rd, jm_dialect_for(JM_API_CHAT), NULL), 0);
+    assert_int_equal(jm_reader_init(&rd, jm_dialect_find("openai.chat"), NULL), 0);
     jm_call_init(&c, &rd, true);
     struct jm_str text;
     jm_str_init(&text);

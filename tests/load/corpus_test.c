@@ -32,7 +32,7 @@ struct got {
 
 /* step bytes a read. The .sse files are bodies, the .http files whole responses, some with LF for CRLF in the
  * body. */
-static struct got read_file(const char *name, enum jm_load_api api, size_t step)
+static struct got read_file(const char *name, const char *api, size_t step)
 {
     char path[1200];
     struct jm_str body, text;
@@ -55,7 +55,7 @@ static struct got read_file(const char *name, enum jm_load_api api, size_t step)
                     body.len - from);
     }
     jm_str_add(&text, body.buf + from, body.len - from);
-    assert_int_equal(jm_reader_init(&rd, jm_dialect_for(api), NULL), 0);
+    assert_int_equal(jm_reader_init(&rd, jm_dialect_find(api), NULL), 0);
     jm_call_init(&c, &rd, false);
     bool over = false;
     for (size_t at = 0; at < text.len; at += step)
@@ -76,18 +76,18 @@ static void captured_streams(void **state)
 {
     static const struct {
         const char *name;
-        enum jm_load_api api;
+        const char *api;
         int end;
         int64_t prompt, output, events; /* events: lines with a text that is not empty */
         const char *finish;
     } rows[] = {
-        {"llama_chat_usage.sse", JM_API_CHAT, JM_END_OK, 62, 6, -1, "length"},
-        {"llama_completions_nousage.sse", JM_API_COMPLETIONS, JM_END_OK, 11, 6, -1, "length"},
-        {"llama_emptyprompt.sse", JM_API_COMPLETIONS, JM_END_OK, 1, 2, 2, "length"},
-        {"llama_max1.sse", JM_API_COMPLETIONS, JM_END_OK, 11, 1, 1, "length"},
-        {"llama_1500.sse", JM_API_COMPLETIONS, JM_END_OK, -2, 1500, 1017,
+        {"llama_chat_usage.sse", "openai.chat", JM_END_OK, 62, 6, -1, "length"},
+        {"llama_completions_nousage.sse", "openai.completions", JM_END_OK, 11, 6, -1, "length"},
+        {"llama_emptyprompt.sse", "openai.completions", JM_END_OK, 1, 2, 2, "length"},
+        {"llama_max1.sse", "openai.completions", JM_END_OK, 11, 1, 1, "length"},
+        {"llama_1500.sse", "openai.completions", JM_END_OK, -2, 1500, 1017,
          "length"}, /* 1,500 tokens in 1,017 texts */
-        {"llama_err_ctx.http", JM_API_CHAT, JM_END_OK, 1956, 4, 4, "length"},
+        {"llama_err_ctx.http", "openai.chat", JM_END_OK, 1956, 4, 4, "length"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -110,7 +110,7 @@ static void captured_streams(void **state)
 static void captured_error(void **state)
 {
     (void)state;
-    struct got g = read_file("llama_err_badjson.http", JM_API_CHAT, 3);
+    struct got g = read_file("llama_err_badjson.http", "openai.chat", 3);
     assert_int_equal(g.r.end, JM_END_HTTP_SERVER);
     assert_int_equal(g.r.http_status, 500);
     assert_non_null(strstr(g.r.error, "parse error at line 1, column 27"));

@@ -98,7 +98,7 @@ static void rig_up(struct rig *g, struct counter *k, int isl)
 {
     g->m = mock_start(serve, k);
     g->cfg = (struct jm_load_cfg){.url = mock_url(g->m), .isl = isl, .osl = 8, .temperature = NAN, .seed = 3};
-    assert_int_equal(jm_reader_init(&g->reader, jm_dialect_for(JM_API_CHAT), NULL), 0);
+    assert_int_equal(jm_reader_init(&g->reader, jm_dialect_find("openai.chat"), NULL), 0);
     assert_int_equal(jm_client_init(&g->client, &g->cfg, NULL), 0);
 }
 
@@ -216,10 +216,11 @@ static void lengths_that_cannot_be(void **state)
 /* --- files
  * ---------------------------------------------------------------------------------------------------------
  */
-static int read_text(const char *text, enum jm_load_api api, struct jm_prompts *p, struct jm_err *err)
+static int read_text(const char *text, const char *api, struct jm_prompts *p, struct jm_err *err)
 {
-    static const struct jm_load_cfg chat = {.api = JM_API_CHAT}, completions = {.api = JM_API_COMPLETIONS};
-    *p = (struct jm_prompts){.cfg = api == JM_API_CHAT ? &chat : &completions};
+    static struct jm_reader reader;
+    assert_int_equal(jm_reader_init(&reader, jm_dialect_find(api), NULL), 0);
+    *p = (struct jm_prompts){.reader = &reader};
     jm_str_init(&p->file);
     jm_str_adds(&p->file, text);
     return jm_prompt_file_read(p, "p.jsonl", err);
@@ -229,27 +230,28 @@ static void files_are_read_strictly(void **state)
 {
     static const struct {
         const char *text, *words;
-        enum jm_load_api api;
+        const char *api;
     } bad[] = {
-        {"", "holds no prompt", JM_API_CHAT},
-        {"\n\n", "holds no prompt", JM_API_CHAT},
-        {"{\"prompt\":\"a\"}\n{\"prompt\":\n", "p.jsonl:2: ", JM_API_CHAT},
-        {"[1]\n", "p.jsonl:1: a line must be an object", JM_API_CHAT},
-        {"{\"prompt\":\"a\",\"max_token\":3}\n", "unknown key \"max_token\"", JM_API_CHAT},
-        {"{\"max_tokens\":3}\n", "either \"prompt\" or \"messages\"", JM_API_CHAT},
-        {"{\"prompt\":\"a\",\"messages\":[]}\n", "either", JM_API_CHAT},
-        {"{\"prompt\":5}\n", "must be a text or an array", JM_API_CHAT},
-        {"{\"messages\":[]}\n", "at least one message", JM_API_CHAT},
-        {"{\"messages\":[{\"content\":\"x\"}]}\n", "\"role\"", JM_API_CHAT},
-        {"{\"messages\":[{\"role\":\"user\"}]}\n", "\"content\"", JM_API_CHAT},
-        {"{\"prompt\":\"a\",\"max_tokens\":0}\n", "at least 1", JM_API_CHAT},
-        {"{\"prompt\":\"a\",\"max_tokens\":1.5}\n", "at least 1", JM_API_CHAT},
-        {"{\"prompt\":\"a\",\"slice\":\"0123456789012345678901234567890123\"}\n", "31 bytes", JM_API_CHAT},
-        {"{\"prompt\":[1,\"x\"]}\n", "token ids", JM_API_COMPLETIONS},
-        {"{\"prompt\":[]}\n", "empty array", JM_API_COMPLETIONS},
-        {"{\"prompt\":[1,2]}\n", "chat API", JM_API_CHAT},
-        {"{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}\n", "completions API", JM_API_COMPLETIONS},
-        {"{\"prompt\":\"\xff\"}\n", "p.jsonl:1: ", JM_API_CHAT},
+        {"", "holds no prompt", "openai.chat"},
+        {"\n\n", "holds no prompt", "openai.chat"},
+        {"{\"prompt\":\"a\"}\n{\"prompt\":\n", "p.jsonl:2: ", "openai.chat"},
+        {"[1]\n", "p.jsonl:1: a line must be an object", "openai.chat"},
+        {"{\"prompt\":\"a\",\"max_token\":3}\n", "unknown key \"max_token\"", "openai.chat"},
+        {"{\"max_tokens\":3}\n", "either \"prompt\" or \"messages\"", "openai.chat"},
+        {"{\"prompt\":\"a\",\"messages\":[]}\n", "either", "openai.chat"},
+        {"{\"prompt\":5}\n", "must be a text or an array", "openai.chat"},
+        {"{\"messages\":[]}\n", "at least one message", "openai.chat"},
+        {"{\"messages\":[{\"content\":\"x\"}]}\n", "\"role\"", "openai.chat"},
+        {"{\"messages\":[{\"role\":\"user\"}]}\n", "\"content\"", "openai.chat"},
+        {"{\"prompt\":\"a\",\"max_tokens\":0}\n", "at least 1", "openai.chat"},
+        {"{\"prompt\":\"a\",\"max_tokens\":1.5}\n", "at least 1", "openai.chat"},
+        {"{\"prompt\":\"a\",\"slice\":\"0123456789012345678901234567890123\"}\n", "31 bytes", "openai.chat"},
+        {"{\"prompt\":[1,\"x\"]}\n", "token ids", "openai.completions"},
+        {"{\"prompt\":[]}\n", "empty array", "openai.completions"},
+        {"{\"prompt\":[1,2]}\n", "cannot be sent to openai.chat", "openai.chat"},
+        {"{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}\n", "cannot be sent to openai.completions",
+         "openai.completions"},
+        {"{\"prompt\":\"\xff\"}\n", "p.jsonl:1: ", "openai.chat"},
     };
     struct jm_prompts p;
     struct jm_err err;
@@ -264,7 +266,7 @@ static void files_are_read_strictly(void **state)
         read_text(
             "\xef\xbb\xbf{\"id\":7,\"prompt\":\"a\\n\\u00e9\",\"max_tokens\":5,\"slice\":\"long\"}\r\n\n"
             "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
-            JM_API_CHAT, &p, &err),
+            "openai.chat", &p, &err),
         0);
     assert_int_equal(p.lines, 2);
     assert_int_equal(p.line[0].max_tokens, 5);
@@ -273,7 +275,7 @@ static void files_are_read_strictly(void **state)
     assert_true(jm_span_is(p.line[1].turns, "[{\"role\":\"user\",\"content\":\"x\"}]"));
     assert_int_equal(p.line[1].max_tokens, -1);
     jm_prompts_release(&p);
-    assert_int_equal(read_text("{\"prompt\":[1,22,333]}", JM_API_COMPLETIONS, &p, &err), 0);
+    assert_int_equal(read_text("{\"prompt\":[1,22,333]}", "openai.completions", &p, &err), 0);
     assert_true(jm_span_is(p.line[0].ids, "[1,22,333]"));
     jm_prompts_release(&p);
 }
