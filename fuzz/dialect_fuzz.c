@@ -30,14 +30,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     jm_call_init(&b, &rd, true);
     feed(&a, p + 2, n - 2, n);
     feed(&b, p + 2, n - 2, p[1] % 16 + 1);
-    if (a.mode != JM_CALL_OVER || b.mode != JM_CALL_OVER || a.r.end != b.r.end || a.n != b.n ||
+    if (a.mode != JM_CALL_OVER || b.mode != JM_CALL_OVER || a.r.end != b.r.end || a.ev.n != b.ev.n ||
         a.r.output_tokens != b.r.output_tokens || a.r.prompt_tokens != b.r.prompt_tokens ||
         a.text.len != b.text.len || strcmp(a.r.output_sha256, b.r.output_sha256) != 0 ||
         (a.r.end == JM_END_OK && a.r.error[0]))
         abort();
-    for (size_t i = 1; i < b.n; i++)
-        if (b.ev[i].t < b.ev[i - 1].t)
+    struct jm_token_event *ev = calloc(b.ev.n + 1, sizeof *ev);
+    if (ev && jm_evlog_read(&b.ev, ev, b.ev.n) != b.ev.n)
+        abort();
+    for (size_t i = 1; ev && i < b.ev.n; i++)
+        if (ev[i].t < ev[i - 1].t)
             abort();
+    free(ev);
     jm_call_release(&a);
     jm_call_release(&b);
     return 0;

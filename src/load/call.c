@@ -14,6 +14,7 @@
 void jm_call_init(struct jm_call *c, const struct jm_reader *reader, bool keep_text)
 {
     *c = (struct jm_call){.reader = reader, .keep_text = keep_text};
+    jm_evlog_init(&c->ev, false);
     jm_http1_init(&c->http, NULL);
     jm_sse_init(&c->sse, 0);
     jm_str_init(&c->body);
@@ -27,15 +28,13 @@ void jm_call_release(struct jm_call *c)
     jm_sse_release(&c->sse);
     jm_str_release(&c->body);
     jm_str_release(&c->text);
-    free(c->ev);
-    c->ev = NULL;
-    c->n = c->cap = 0;
+    jm_evlog_release(&c->ev);
 }
 
 void jm_call_begin(struct jm_call *c)
 {
     jm_request_init(&c->r);
-    c->n = 0;
+    jm_evlog_reset(&c->ev);
     c->counted = 0;
     jm_http1_reset(&c->http);
     jm_sse_reset(&c->sse);
@@ -148,17 +147,8 @@ static int64_t tokens_of(struct jm_call *c, const struct jm_said *said)
 
 static void add_event(struct jm_call *c, int64_t tokens, unsigned flags, int64_t t)
 {
-    if (c->n == c->cap) {
-        size_t cap = c->cap ? c->cap * 2 : 64;
-        struct jm_token_event *ev = cap <= EVENTS_MOST ? realloc(c->ev, cap * sizeof *ev) : NULL;
-        if (!ev) {
-            snprintf(c->fault, sizeof c->fault, "out of memory for token events after %zu of them", c->n);
-            return;
-        }
-        c->ev = ev;
-        c->cap = cap;
-    }
-    if (c->n && c->stamp == t) {
+    struct jm_token_event ev = {.t = t, .behind_us = c->behind_us};
+    if (c->ev.n && c->stamp == t) {
         flags |= JM_TE_SHARED;
         c->r.shared_stamp++;
     }
@@ -166,7 +156,12 @@ static void add_event(struct jm_call *c, int64_t tokens, unsigned flags, int64_t
         tokens = -1;
     if (tokens >= 0)
         flags |= JM_TE_COUNT_KNOWN;
-    c->ev[c->n++] = (struct jm_token_event){t, (uint16_t)(tokens > 0 ? tokens : 0), (uint16_t)flags};
+    ev.tokens = (uint16_t)(tokens > 0 ? tokens : 0);
+    ev.flags = (uint16_t)flags;
+    if (c->ev.n >= EVENTS_MOST || !jm_evlog_add(&c->ev, &ev)) {
+        snprintf(c->fault, sizeof c->fault, "out of memory for token events after %zu of them", c->ev.n);
+        return;
+    }
     c->stamp = t;
     c->r.events++;
     c->counted += tokens > 0 ? tokens : 1;

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "load/dialect.h"
+#include "load/evlog.h"
 #include "model/request.h"
 #include "wire/http1.h"
 #include "wire/sse.h"
@@ -29,8 +30,8 @@ struct jm_call {
     const struct jm_reader *reader;
     bool keep_text;
     struct jm_request r;
-    struct jm_token_event *ev;
-    size_t n, cap;
+    struct jm_evlog ev; /* token events so far */
+    uint32_t behind_us; /* of the read that is handed over now: set before jm_call_bytes */
     struct jm_str text; /* the answer, with keep_text */
     int64_t counted;    /* tokens told so far, for progress */
     bool keep_alive;    /* after the end: the connection may be used again */

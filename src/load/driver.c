@@ -50,17 +50,34 @@ static void note_lengths(struct jm_load *l, const struct jm_request *r)
     }
 }
 
+/* Unpacks the events of a request; how many there are. */
+static size_t unpack(struct jm_worker *w, struct jm_call *c)
+{
+    if (c->ev.n > w->ev_cap) {
+        size_t cap = c->ev.n + c->ev.n / 2;
+        struct jm_token_event *p = realloc(w->ev, cap * sizeof *p);
+        if (p) {
+            w->ev = p;
+            w->ev_cap = cap;
+        } else if (!c->r.error[0]) {
+            snprintf(c->r.error, sizeof c->r.error, "out of memory: token events are missing");
+        }
+    }
+    return jm_evlog_read(&c->ev, w->ev, w->ev_cap);
+}
+
 void jm_load_deliver(struct jm_load *l, struct jm_worker *w, struct jm_call *c, struct jm_span prompt)
 {
     const struct jm_request *r = &c->r;
     bool ok = r->end == JM_END_OK, keep = l->cfg.keep_text;
-    for (size_t i = 1; i < c->n; i++)
-        jm_hist_add(&w->gap, (c->ev[i].t - c->ev[i - 1].t) / JM_NS_PER_US);
+    size_t n = unpack(w, c);
+    for (size_t i = 1; i < n; i++)
+        jm_hist_add(&w->gap, (w->ev[i].t - w->ev[i - 1].t) / JM_NS_PER_US);
     note_lengths(l, r);
     jm_worker_publish(w);
     pthread_mutex_lock(&l->sink_lock);
     if (l->sink.request)
-        l->sink.request(l->sink.self, r, c->ev, c->n, keep ? prompt : (struct jm_span){0},
+        l->sink.request(l->sink.self, r, w->ev, n, keep ? prompt : (struct jm_span){0},
                         keep ? jm_str_span(&c->text) : (struct jm_span){0});
     pthread_mutex_unlock(&l->sink_lock);
     atomic_fetch_add(&l->events, r->events);

@@ -39,6 +39,7 @@ struct jm_load_cfg {
     const char *ca_file;                               /* https: NULL: the system's */
     bool insecure; /* https without verification; goes into the evidence */
     bool keep_text;
+    bool keep_behind;     /* keep with each token event how late it was read */
     int64_t max_requests; /* 0: no limit */
     int64_t first_id;     /* id of the first request; 0: 1 */
     const struct jm_log *log;

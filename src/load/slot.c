@@ -26,6 +26,7 @@ struct jm_slot *jm_slot_new(struct jm_worker *w)
         return NULL;
     s->w = w;
     jm_call_init(&s->call, &w->l->reader, w->l->cfg.keep_text);
+    s->call.ev.late = w->l->cfg.keep_behind;
     jm_prompt_init(&s->prompt);
     return s;
 }
@@ -183,6 +184,7 @@ static void on_bytes(void *self, struct jm_span in, int64_t t)
         return;
     }
     int64_t before = s->call.counted;
+    s->call.behind_us = s->w->env.behind_us;
     bool over = jm_call_bytes(&s->call, in, t);
     s->since = t;
     if (s->call.counted > before)

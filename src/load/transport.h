@@ -38,6 +38,7 @@ struct jm_link_env { /* one a thread */
     const struct jm_client *client;
     struct jm_stamps stamps;
     struct jm_hist behind; /* kernel stamp to user space, µs */
+    uint32_t behind_us;    /* the same of the bytes that are handed over now; 0 without a kernel stamp */
     char *buf;             /* for reads */
     size_t buf_n;
 };

@@ -208,6 +208,12 @@ static void plaintext(struct jm_link *l, int64_t t)
         flush(l); /* key updates and the like */
 }
 
+static uint32_t behind_us(int64_t ns)
+{
+    int64_t us = ns / JM_NS_PER_US;
+    return us < 0 ? 0 : us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
+}
+
 /* One read: its bytes, 0 when there is nothing now, or the link is gone. */
 static size_t read_once(struct jm_link *l)
 {
@@ -235,7 +241,8 @@ static size_t read_once(struct jm_link *l)
     }
     int64_t now = now_of(l), t = jm_stamps_of(&l->env->stamps, &m, now, l->earliest);
     l->earliest = t;
-    jm_hist_add(&l->env->behind, (now - t) / JM_NS_PER_US);
+    l->env->behind_us = behind_us(now - t);
+    jm_hist_add(&l->env->behind, l->env->behind_us);
     if (l->tls) {
         if (l->env->client->tls->feed(l->tls, l->env->buf, (size_t)n))
             plaintext(l, t);

@@ -346,6 +346,7 @@ void jm_worker_free(struct jm_worker *w)
         jm_prompt_release(&w->ready[i]);
     free(w->slot);
     free(w->backlog);
+    free(w->ev);
     free(w->env.buf);
     free(w);
 }

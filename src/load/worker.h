@@ -79,6 +79,9 @@ struct jm_worker {
     size_t ready_at, ready_n;
     int64_t next_prompt; /* open loop: index of the next one to make */
 
+    struct jm_token_event *ev; /* of the request that is handed over, unpacked */
+    size_t ev_cap;
+
     /* open loop */
     struct jm_rng rng;
     double due_s;               /* of the next arrival, after t0 */

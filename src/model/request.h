@@ -88,6 +88,7 @@ struct jm_token_event {
     int64_t t;
     uint16_t tokens; /* with JM_TE_COUNT_KNOWN; else 0 */
     uint16_t flags;
+    uint32_t behind_us; /* so much after t the bytes were read; 0 where that was not kept */
 };
 
 /* Clears r: every stamp and count -1, quality NAN. */

@@ -10,22 +10,11 @@
 #include "base/err.h"
 #include "base/span.h"
 #include "base/str.h"
+#include "base/varint.h"
 #include "model/channel.h"
 
 #define JM_CHUNK_MAX (1u << 18) /* readings in a chunk; the writer stays below */
 
-/* Little-endian base-128 integers. */
-void jm_varint_put(struct jm_str *s, uint64_t v);
-/* False at the end of the bytes or when the integer has more than 64 bits. */
-bool jm_varint_get(struct jm_span *s, uint64_t *v);
-static inline uint64_t jm_zigzag(uint64_t delta) /* delta: difference modulo 2^64 */
-{
-    return (delta << 1) ^ (0 - (delta >> 63));
-}
-static inline uint64_t jm_unzigzag(uint64_t z)
-{
-    return (z >> 1) ^ (0 - (z & 1));
-}
 /* Runs of equal numbers. get fills n values of up to max; false on bad bytes. */
 void jm_runs_put(struct jm_str *s, const uint16_t *v, size_t n);
 bool jm_runs_get(struct jm_span *s, uint16_t *v, size_t n, uint16_t max);

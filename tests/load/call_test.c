@@ -153,6 +153,8 @@ static const struct row {
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
 };
 
+enum { MOST_EVENTS = 4096 };
+
 static void render(const struct jm_call *c, bool stamps, struct jm_str *s)
 {
     const struct jm_request *r = &c->r;
@@ -163,15 +165,18 @@ static void render(const struct jm_call *c, bool stamps, struct jm_str *s)
     if (stamps)
         jm_str_addf(s, " >%lld *%lld |", (long long)r->t[JM_T_FIRST_TOKEN],
                     (long long)r->t[JM_T_FIRST_VISIBLE]);
-    for (size_t i = 0; i < c->n; i++) {
+    struct jm_token_event ev[MOST_EVENTS];
+    size_t n = jm_evlog_read(&c->ev, ev, MOST_EVENTS);
+    assert_int_equal(n, c->ev.n);
+    for (size_t i = 0; i < n; i++) {
         if (stamps)
-            jm_str_addf(s, " %lld", (long long)c->ev[i].t);
-        if (c->ev[i].flags & JM_TE_COUNT_KNOWN)
-            jm_str_addf(s, ":%u", c->ev[i].tokens);
+            jm_str_addf(s, " %lld", (long long)ev[i].t);
+        if (ev[i].flags & JM_TE_COUNT_KNOWN)
+            jm_str_addf(s, ":%u", ev[i].tokens);
         else
             jm_str_addc(s, '?');
-        jm_str_adds(s, c->ev[i].flags & JM_TE_REASONING ? "r" : "");
-        jm_str_adds(s, c->ev[i].flags & JM_TE_TOOL ? "t" : "");
+        jm_str_adds(s, ev[i].flags & JM_TE_REASONING ? "r" : "");
+        jm_str_adds(s, ev[i].flags & JM_TE_TOOL ? "t" : "");
     }
 }
 
@@ -299,10 +304,12 @@ static void events_of_one_read_share_its_stamp(void **state)
     jm_call_closed(&c, NULL, 30);
     assert_int_equal(c.r.end, JM_END_OK);
     assert_int_equal(c.r.shared_stamp, 2);
-    assert_int_equal(c.n, 4);
+    struct jm_token_event ev[4];
+    assert_int_equal(c.ev.n, 4);
+    assert_int_equal(jm_evlog_read(&c.ev, ev, 4), 4);
     static const int shared[] = {0, 1, 1, 0};
     for (int i = 0; i < 4; i++)
-        assert_int_equal((c.ev[i].flags & JM_TE_SHARED) != 0, shared[i]);
+        assert_int_equal((ev[i].flags & JM_TE_SHARED) != 0, shared[i]);
     assert_int_equal(c.r.t[JM_T_CLOSED], 30);
     jm_str_release(&s);
     jm_call_release(&c);

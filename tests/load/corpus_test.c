@@ -63,9 +63,10 @@ static struct got read_file(const char *name, const char *api, size_t step)
                              (int64_t)at);
     assert_true(over);
     g.r = c.r;
-    g.n = c.n;
-    for (size_t i = 0; i < c.n; i++)
-        g.unknown += !(c.ev[i].flags & JM_TE_COUNT_KNOWN);
+    static struct jm_token_event ev[1 << 16];
+    g.n = jm_evlog_read(&c.ev, ev, sizeof ev / sizeof *ev);
+    for (size_t i = 0; i < g.n; i++)
+        g.unknown += !(ev[i].flags & JM_TE_COUNT_KNOWN);
     jm_call_release(&c);
     jm_str_release(&body);
     jm_str_release(&text);
