@@ -64,6 +64,7 @@ static void make_good(void)
     must(jm_run_put_text(w, 1, JM_SPAN("p"), JM_SPAN("o"), NULL));
     must(jm_run_put_scrape(w, "u", 1, 2, JM_SPAN("x 1"), NULL));
     must(jm_run_put_factor(w, "pue", "k", 1.2, "", "s", NULL));
+    must(jm_run_put_claim(w, &(struct jm_run_claim){.key = "k", .value = 1, .window = -1}, NULL));
     must(jm_run_put_clock_pair(w, &(struct jm_clock_pair){1, 2, 3, 4}, NULL));
     must(jm_run_put_mark(w, &(struct jm_mark){1, "m"}, NULL));
     must(jm_run_open_window(w, &(struct jm_window){0, 0, JM_R_MEASURE, "m", 1, 2}, NULL));

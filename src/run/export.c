@@ -59,6 +59,7 @@ static const char *const environment_cols[] = {"key", "value", NULL};
 static const char *const raw_cols[] = {"name", "origin", "sha256", "bytes", "kept", NULL};
 static const char *const token_events_cols[] = {"request", "t_ns", "tokens", "flags", NULL};
 static const char *const factors_cols[] = {"kind", "key", "value", "unit", "source", NULL};
+static const char *const claims_cols[] = {"window", "key", "metric", "stat", "value", "unit", "source", NULL};
 static const char *const scrapes_cols[] = {"url", "t0_ns", "t1_ns", "text", NULL};
 static const char *const readings_cols[] = {"t0_ns", "t1_ns", "native", "value", "status", "flags", NULL};
 
@@ -351,6 +352,25 @@ static int put_factor(void *self, const struct jm_run_factor *f)
     return jm_sheet_row_end(&x->s, x->err);
 }
 
+static int put_claims(struct export *x)
+{
+    struct jm_sheet *s = &x->s;
+    int rc = begin(x, "claims", claims_cols);
+    for (size_t i = 0; !rc && i < x->r->n_claim; i++) {
+        const struct jm_run_claim *c = &x->r->claim[i];
+        jm_sheet_row(s);
+        jm_sheet_opt(s, c->window);
+        jm_sheet_text(s, c->key);
+        jm_sheet_text(s, c->metric);
+        jm_sheet_text(s, c->stat);
+        jm_sheet_num(s, c->value);
+        jm_sheet_text(s, c->unit);
+        jm_sheet_text(s, c->source);
+        rc = jm_sheet_row_end(s, x->err);
+    }
+    return finish(x, rc);
+}
+
 static int put_scrape(void *self, const char *url, int64_t t0, int64_t t1, struct jm_span text)
 {
     struct export *x = self;
@@ -432,6 +452,8 @@ static int put_all(struct export *x)
         rc = begin(x, "factors", factors_cols);
     if (!rc)
         rc = finish(x, jm_run_factors(x->r, put_factor, x, x->err));
+    if (!rc)
+        rc = put_claims(x);
     if (!rc)
         rc = begin(x, "scrapes", scrapes_cols);
     if (!rc)

@@ -29,6 +29,9 @@ int jm_run_header(const char *path, struct jm_run_header *out, struct jm_err *er
 /* Connection settings that hold for every file that may come from elsewhere, and a look whether every table
  * is one. */
 int jm_run_guard(sqlite3 *db, const char *path, struct jm_err *err);
+/* Tables that came after version 1 began are missing in older files. JM_ECORRUPT when it is no plain table.
+ */
+int jm_run_has_table(sqlite3 *db, const char *path, const char *table, bool *there, struct jm_err *err);
 
 /* ---- sql.c */
 /* Turns the last error of db into a jm_err: full, locked, corrupt, ... doing: "write", "read". */
@@ -73,6 +76,7 @@ enum jm_run_stmt {
     JM_Q_RAW,
     JM_Q_SCRAPE,
     JM_Q_FACTOR,
+    JM_Q_CLAIM,
     JM_Q_COUNT
 };
 
@@ -150,6 +154,8 @@ struct jm_run {
     size_t n_env;
     struct jm_run_raw *raw;
     size_t n_raw;
+    struct jm_run_claim *claim;
+    size_t n_claim;
     struct jm_run_chunk **chunk; /* per channel, in order */
     size_t *n_chunk;
     struct jm_request *request;

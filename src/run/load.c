@@ -247,6 +247,34 @@ static int raw_row(struct load *l)
     return w->name && w->origin && w->sha256 ? 0 : JM_ENOMEM;
 }
 
+static int claim_row(struct load *l)
+{
+    struct jm_run_claim *c = more(l, &l->r->claim, sizeof *c);
+    if (!c)
+        return JM_ENOMEM;
+    int64_t window = jm_sql_i64(l->st, 0, -1);
+    if (window < -1 || window >= (int64_t)l->r->n_window)
+        return bad(l, "a claim about a window that is not there");
+    l->r->n_claim = l->row + 1;
+    c->window = (int)window;
+    jm_sql_text(l->st, 1, c->key, sizeof c->key);
+    jm_sql_text(l->st, 2, c->metric, sizeof c->metric);
+    jm_sql_text(l->st, 3, c->stat, sizeof c->stat);
+    c->value = jm_sql_double(l->st, 4);
+    jm_sql_text(l->st, 5, c->unit, sizeof c->unit);
+    jm_sql_text(l->st, 6, c->source, sizeof c->source);
+    return 0;
+}
+
+static int load_claims(struct jm_run *r, struct jm_err *err)
+{
+    bool there;
+    int rc = jm_run_has_table(r->db, r->path, "claim", &there, err);
+    return rc || !there ? rc
+                        : each(r, "SELECT window,key,metric,stat,value,unit,source FROM claim ORDER BY id",
+                               claim_row, err);
+}
+
 /* Chunks of all channels in one pass; a channel's list grows in powers of two. */
 static int chunk_row(struct load *l)
 {
@@ -290,6 +318,8 @@ int jm_run_load(struct jm_run *r, struct jm_err *err)
         rc = each(r, "SELECT key,value FROM env ORDER BY key", env_row, err);
     if (!rc)
         rc = each(r, "SELECT name,origin,sha256,bytes,data IS NOT NULL FROM raw ORDER BY id", raw_row, err);
+    if (!rc)
+        rc = load_claims(r, err);
     if (!rc && r->n_chan) {
         r->chunk = calloc(r->n_chan, sizeof *r->chunk);
         r->n_chunk = calloc(r->n_chan, sizeof *r->n_chunk);

@@ -12,7 +12,7 @@
 struct merge {
     struct jm_run_writer *w;
     struct jm_domain_tree tree;
-    int windows;
+    int windows, first_window;
     int64_t last_request;
     /* of the run that is being added */
     const struct jm_run *r;
@@ -117,6 +117,7 @@ static int add_env(struct merge *m)
 static int add_times(struct merge *m)
 {
     int rc = 0;
+    m->first_window = m->windows;
     for (size_t i = 0; !rc && i < m->r->n_window; i++) {
         struct jm_window w = m->r->window[i];
         w.id = m->windows++;
@@ -219,6 +220,11 @@ static int add_sides(struct merge *m)
     int rc = jm_run_scrapes(m->r, put_scrape, m, m->err);
     if (!rc)
         rc = jm_run_factors(m->r, put_factor, m, m->err);
+    for (size_t i = 0; !rc && i < m->r->n_claim; i++) {
+        struct jm_run_claim c = m->r->claim[i];
+        c.window += c.window < 0 ? 0 : m->first_window;
+        rc = jm_run_put_claim(m->w, &c, m->err);
+    }
     jm_str_init(&s);
     for (size_t i = 0; !rc && i < m->r->n_raw; i++) {
         const struct jm_run_raw *w = &m->r->raw[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One row of a table at a time. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -178,4 +179,10 @@ int jm_run_put_factor(struct jm_run_writer *w, const char *kind, const char *key
                       const char *unit, const char *source, struct jm_err *err)
 {
     return jm_run_write(w, JM_Q_FACTOR, err, "ttdtt", kind, key, value, unit, source);
+}
+
+int jm_run_put_claim(struct jm_run_writer *w, const struct jm_run_claim *c, struct jm_err *err)
+{
+    return jm_run_write(w, JM_Q_CLAIM, err, "oteedee", (int64_t)c->window, c->key, c->metric, c->stat,
+                        isfinite(c->value) ? c->value : NAN, c->unit, c->source);
 }

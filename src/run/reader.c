@@ -204,6 +204,7 @@ void jm_run_close(struct jm_run *r)
     free(r->pair);
     free(r->env);
     free(r->raw);
+    free(r->claim);
     free(r->request);
     jm_domain_tree_release(&r->tree);
     free(r->path);
@@ -278,6 +279,12 @@ const struct jm_run_raw *jm_run_raw(const struct jm_run *r, size_t *n)
 {
     *n = r->n_raw;
     return r->raw;
+}
+
+const struct jm_run_claim *jm_run_claims(const struct jm_run *r, size_t *n)
+{
+    *n = r->n_claim;
+    return r->claim;
 }
 
 bool jm_run_to_real(const struct jm_run *r, int64_t mono, int64_t *real)

@@ -89,6 +89,19 @@ int jm_run_put_scrape(struct jm_run_writer *w, const char *url, int64_t t0, int6
 int jm_run_put_factor(struct jm_run_writer *w, const char *kind, const char *key, double value,
                       const char *unit, const char *source, struct jm_err *err);
 
+/* A number that a foreign file states about itself, under the file's own name. It is never a result: show
+ * puts it beside what is computed again from the same file. */
+struct jm_run_claim {
+    char key[96];     /* as the file calls it, "mean_ttft_ms" */
+    char metric[48];  /* the id of the catalogue that it claims to be, "" where there is none */
+    char stat[16];    /* "mean", "p99", "std", "min", "sum", "" */
+    double value;     /* as written; NAN: the file has the key without a number */
+    char unit[24];    /* of value, "ms" */
+    char source[256]; /* how the tool comes to it, where that is known */
+    int window;       /* index of the window that it is about, -1: the whole file */
+};
+int jm_run_put_claim(struct jm_run_writer *w, const struct jm_run_claim *c, struct jm_err *err);
+
 /* Writes what is due (now_mono: current time); force: everything. */
 int jm_run_flush(struct jm_run_writer *w, int64_t now_mono, bool force, struct jm_err *err);
 /* Finishes: everything written, journal folded in, sealed. Frees w also on error. */
@@ -143,6 +156,9 @@ struct jm_run_raw {
 };
 const struct jm_run_raw *jm_run_raw(const struct jm_run *r, size_t *n);
 int jm_run_raw_data(const struct jm_run *r, const char *name, struct jm_str *out, struct jm_err *err);
+
+/* In the order of the file; none in a run that was recorded. */
+const struct jm_run_claim *jm_run_claims(const struct jm_run *r, size_t *n);
 
 /* A growing array of readings. */
 struct jm_readings {

@@ -52,11 +52,15 @@ const char jm_run_ddl[] =
     " source TEXT NOT NULL) STRICT;"
     "CREATE TABLE raw(id INTEGER PRIMARY KEY, name TEXT NOT NULL, origin TEXT, sha256 TEXT NOT NULL,"
     " bytes INTEGER NOT NULL, enc INTEGER, data BLOB) STRICT;"
-    "CREATE TABLE mark(id INTEGER PRIMARY KEY, t INTEGER NOT NULL, name TEXT NOT NULL) STRICT;";
+    "CREATE TABLE mark(id INTEGER PRIMARY KEY, t INTEGER NOT NULL, name TEXT NOT NULL) STRICT;"
+    "CREATE TABLE claim(id INTEGER PRIMARY KEY, window INTEGER, key TEXT NOT NULL, metric TEXT, stat TEXT,"
+    " value REAL, unit TEXT, source TEXT) STRICT;";
 
 static const char *const tables[] = {
     "run",  "trial",  "window", "meter",  "domain", "channel", "chunk",       "clock_pair",    "request",
     "text", "scrape", "env",    "factor", "raw",    "mark",    "token_chunk", "request_chunk", NULL};
+/* Came later: older files lack them. */
+static const char *const later[] = {"claim", NULL};
 
 static uint32_t be32(const unsigned char *p)
 {
@@ -143,6 +147,32 @@ int jm_run_guard(sqlite3 *db, const char *path, struct jm_err *err)
                            path, tables[i]);
         sqlite3_reset(st);
     }
+    sqlite3_finalize(st);
+    for (int i = 0; !rc && later[i]; i++) {
+        bool there;
+        rc = jm_run_has_table(db, path, later[i], &there, err);
+    }
+    return rc;
+}
+
+int jm_run_has_table(sqlite3 *db, const char *path, const char *table, bool *there, struct jm_err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = jm_sql_prepare(db,
+                            "SELECT type='table' AND rootpage>0"
+                            " AND NOT EXISTS(SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden<>0)"
+                            " FROM sqlite_schema WHERE name=?1",
+                            path, &st, err);
+    *there = false;
+    if (rc)
+        return rc;
+    jm_sql_bind(st, "t", table);
+    int s = sqlite3_step(st);
+    *there = s == SQLITE_ROW;
+    if (s != SQLITE_ROW && s != SQLITE_DONE)
+        rc = jm_sql_err(db, s, "read", path, err);
+    else if (*there && !sqlite3_column_int(st, 0))
+        rc = jm_err_set(err, JM_ECORRUPT, "%s is damaged: its table %s is not a plain table", path, table);
     sqlite3_finalize(st);
     return rc;
 }

@@ -215,6 +215,16 @@ void sample_fill(struct jm_run_writer *w)
     assert_int_equal(jm_run_put_scrape(w, "http://localhost:8000/metrics", 5, 9, JM_SPAN("vllm:x 1\n"), &err),
                      0);
     assert_int_equal(jm_run_put_factor(w, "pue", "site", 1.2, "", "declared", &err), 0);
+    struct jm_run_claim cl = {.key = "mean_ttft_ms",
+                              .metric = "ttft",
+                              .stat = "mean",
+                              .value = 12.5,
+                              .unit = "ms",
+                              .source = "chunks",
+                              .window = 1};
+    assert_int_equal(jm_run_put_claim(w, &cl, &err), 0);
+    cl = (struct jm_run_claim){.key = "p99_ttft_ms", .value = NAN, .window = -1};
+    assert_int_equal(jm_run_put_claim(w, &cl, &err), 0);
     assert_int_equal(jm_run_set_meter_state(w, 0, "lost", "it fell off the bus", &err), 0);
 }
 
@@ -351,6 +361,16 @@ void sample_check(const struct jm_run *r)
     int64_t last = 0;
     assert_int_equal(jm_run_events(r, check_events, &last, &err), 0);
     assert_int_equal(last, SAMPLE_REQUESTS);
+    const struct jm_run_claim *cl = jm_run_claims(r, &n);
+    assert_int_equal(n, 2);
+    assert_string_equal(cl[0].key, "mean_ttft_ms");
+    assert_string_equal(cl[0].metric, "ttft");
+    assert_string_equal(cl[0].stat, "mean");
+    assert_string_equal(cl[0].unit, "ms");
+    assert_string_equal(cl[0].source, "chunks");
+    assert_true(cl[0].value == 12.5 && cl[0].window == 1);
+    assert_string_equal(cl[1].metric, "");
+    assert_true(isnan(cl[1].value) && cl[1].window == -1);
     const struct jm_mark *m = jm_run_marks(r, &n);
     assert_int_equal(n, 1);
     assert_string_equal(m->name, "prefill done");

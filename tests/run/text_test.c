@@ -58,6 +58,7 @@ static void json_has_everything(void **state)
     assert_int_equal(jm_json_len(jm_json_get(root, "channels")), 3);
     assert_int_equal(jm_json_len(jm_json_get(root, "requests")), SAMPLE_REQUESTS);
     assert_int_equal(jm_json_len(jm_json_get(root, "clock_pairs")), 30);
+    assert_int_equal(jm_json_len(jm_json_get(root, "claims")), 2);
     assert_int_equal(jm_json_len(jm_json_get(root, "readings.2")), SAMPLE_READINGS);
     const struct jm_json *reading = jm_json_at(jm_json_get(root, "readings.0"), 7);
     struct jm_reading want = sample_reading(0, 7);
@@ -189,6 +190,9 @@ static void merge_aligns_clocks(void **state)
     assert_int_equal(jm_run_text(run, 4, &prompt, &output, &err), JM_EABSENT);
     jm_str_release(&prompt);
     jm_str_release(&output);
+    const struct jm_run_claim *claim = jm_run_claims(run, &n);
+    assert_int_equal(n, 2);
+    assert_true(claim[0].window == 1 && claim[0].value == 12.5);
     jm_run_close(run);
     /* nothing is left of a merge that fails, and an existing file is not written over */
     assert_int_equal(jm_run_merge(paths, 2, out, &err), JM_ECONFLICT);
