@@ -133,7 +133,29 @@ def requests(db):
                 if z:
                     last[k] = signed(last[k] + base + ((z - 1 >> 1) ^ -(z - 1 & 1)))
                 stamps[k].append(last[k] if z else None)
-        yield from zip(ids, *zip(*stamps))
+        for _ in range(9):
+            b.runs(n)
+        for _ in range(3 * n):
+            b.varint()
+        done = 0
+        while done < n:  # finish: the value is a length
+            done += b.varint()
+            b.take(b.varint())
+        b.runs(n), b.runs(n)  # quality, hashes
+        more = [[None] * n, [None] * n]
+        while b.at < len(b.data):
+            tag, end = b.varint(), b.varint()
+            end += b.at
+            if tag == 1:  # stamps that came later: each counts from one that is near it
+                for column, near in zip(more[:b.varint()], (6, 9)):
+                    base = b.zigzag()
+                    for k in range(n):
+                        z, at = b.varint(), stamps[k][near]
+                        at = stamps[k][0] if at is None else at
+                        if z:
+                            column[k] = signed((-1 if at is None else at) + base + ((z - 1 >> 1) ^ -(z - 1 & 1)))
+            b.at = end
+        yield from zip(ids, *zip(*stamps), *more)
 
 
 def main(path, what=None):

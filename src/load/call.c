@@ -35,7 +35,7 @@ void jm_call_begin(struct jm_call *c)
 {
     jm_request_init(&c->r);
     jm_evlog_reset(&c->ev);
-    c->counted = 0;
+    c->counted = c->known = 0;
     jm_http1_reset(&c->http);
     jm_sse_reset(&c->sse);
     jm_str_reset(&c->body);
@@ -165,6 +165,7 @@ static void add_event(struct jm_call *c, int64_t tokens, unsigned flags, int64_t
     c->stamp = t;
     c->r.events++;
     c->counted += tokens > 0 ? tokens : 1;
+    c->known += tokens > 0 ? tokens : 0;
 }
 
 static void take_tokens(struct jm_call *c, const struct jm_said *said, int64_t t)
@@ -172,6 +173,10 @@ static void take_tokens(struct jm_call *c, const struct jm_said *said, int64_t t
     struct jm_request *r = &c->r;
     if (!said->choices)
         return;
+    r->t[JM_T_LAST_CHUNK] = t;
+    if (r->t[JM_T_FIRST_CHUNK] < 0)
+        r->t[JM_T_FIRST_CHUNK] = t;
+    r->chunks++;
     int64_t n = tokens_of(c, said);
     unsigned flags = 0, both = JM_TE_REASONING | JM_TE_TOOL;
     bool visible = false;
@@ -184,6 +189,8 @@ static void take_tokens(struct jm_call *c, const struct jm_said *said, int64_t t
     bool counted = n > 0 && (!said->finish[0] || r->events > 0);
     if (!said->pieces && !counted)
         return;
+    if (!said->pieces)
+        flags |= JM_TE_NO_TEXT;
     if (visible)
         flags &= ~both; /* mixed: the visible part decides */
     if (n < 0)
@@ -218,6 +225,7 @@ static void take(struct jm_call *c, const struct jm_said *said, int64_t t)
         c->r.t[JM_T_DONE] = t;
         return;
     }
+    c->r.messages++;
     take_tokens(c, said, t);
     take_pieces(c, said);
     take_usage(c, said, t);
@@ -385,8 +393,10 @@ static bool body(struct jm_call *c, struct jm_span piece, int64_t t)
         return false;
     }
     while ((rc = jm_sse_next(&c->sse, &piece, &ev, &err)) == 1) {
-        if (!c->saw_event)
+        if (!c->saw_event) {
             c->r.t[JM_T_FIRST_EVENT] = t;
+            c->r.chunks = c->r.messages = 0;
+        }
         c->saw_event = true;
         c->reader->d->read_event(c->reader, &ev, &said);
         if (!c->done)

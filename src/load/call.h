@@ -34,6 +34,7 @@ struct jm_call {
     uint32_t behind_us; /* of the read that is handed over now: set before jm_call_bytes */
     struct jm_str text; /* the answer, with keep_text */
     int64_t counted;    /* tokens told so far, for progress */
+    int64_t known;      /* those of them that the server counted */
     bool keep_alive;    /* after the end: the connection may be used again */
     bool noisy;         /* bytes came behind the answer: it may not */
 

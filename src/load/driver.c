@@ -82,6 +82,10 @@ void jm_load_deliver(struct jm_load *l, struct jm_worker *w, struct jm_call *c, 
     pthread_mutex_unlock(&l->sink_lock);
     atomic_fetch_add(&l->events, r->events);
     atomic_fetch_add(&l->shared, r->shared_stamp);
+    if (ok && r->output_tokens >= 0)
+        atomic_fetch_add(&l->known, r->output_tokens - c->known);
+    else if (ok)
+        atomic_fetch_add(&l->uncounted, 1);
     atomic_fetch_add(&l->finished, 1);
     atomic_fetch_add(ok ? &l->ok : &l->failed, 1);
     if (is_refusal(r->end))
@@ -353,10 +357,11 @@ int jm_load_start(struct jm_load *l, struct jm_err *err)
 
 void jm_load_live(struct jm_load *l, struct jm_load_live *out)
 {
-    uint64_t lag[JM_HIST_BINS] = {0};
-    int64_t ppm = 0;
+    uint64_t lag[JM_HIST_BINS] = {0}, ttft[JM_HIST_BINS] = {0};
+    int64_t ppm = 0, now = jm_clock_mono(&l->clock);
     for (int i = 0; i < l->workers; i++) {
-        jm_recent_sum(&l->worker[i]->lag, jm_clock_mono(&l->clock), lag);
+        jm_recent_sum(&l->worker[i]->lag, now, lag);
+        jm_recent_sum(&l->worker[i]->ttft, now, ttft);
         ppm += atomic_load(&l->worker[i]->cpu_recent_ppm);
     }
     *out = (struct jm_load_live){.started = atomic_load(&l->started),
@@ -365,6 +370,10 @@ void jm_load_live(struct jm_load *l, struct jm_load_live *out)
                                  .failed = atomic_load(&l->failed),
                                  .in_flight = atomic_load(&l->in_flight),
                                  .tokens = atomic_load(&l->tokens),
+                                 .known = atomic_load(&l->known),
+                                 .uncounted = atomic_load(&l->uncounted),
+                                 .ttft_p50_ms = jm_hist_quantile(ttft, 0.5) / 1000,
+                                 .ttft_p99_ms = jm_hist_quantile(ttft, 0.99) / 1000,
                                  .lag_p99_ms = jm_hist_quantile(lag, 0.99) / 1000,
                                  .cpu = (double)ppm / 1e6};
 }

@@ -54,9 +54,12 @@ struct jm_load_sink {
 
 struct jm_load_live {
     int64_t started, finished, ok, failed, in_flight,
-        tokens;        /* tokens: events or counted, for progress only */
-    double lag_p99_ms; /* scheduled → sent, of the last 10 s; NAN: none */
-    double cpu;        /* share of one core used by the load threads */
+        tokens;    /* tokens: events or counted, for progress only */
+    int64_t known; /* output tokens that the server counted: as they come where it says so, else at the end */
+    int64_t uncounted;               /* successful requests whose tokens nobody counted */
+    double ttft_p50_ms, ttft_p99_ms; /* scheduled → first token, of the last 10 s; NAN: none */
+    double lag_p99_ms;               /* scheduled → sent, of the last 10 s; NAN: none */
+    double cpu;                      /* share of one core used by the load threads */
 };
 
 struct jm_load;

@@ -183,12 +183,17 @@ static void on_bytes(void *self, struct jm_span in, int64_t t)
         drop_link(s);
         return;
     }
-    int64_t before = s->call.counted;
+    const struct jm_request *r = &s->call.r;
+    int64_t before = s->call.counted, known = s->call.known, first = r->t[JM_T_FIRST_TOKEN];
     s->call.behind_us = s->w->env.behind_us;
     bool over = jm_call_bytes(&s->call, in, t);
     s->since = t;
     if (s->call.counted > before)
         atomic_fetch_add_explicit(&l->tokens, s->call.counted - before, memory_order_relaxed);
+    if (s->call.known > known)
+        atomic_fetch_add_explicit(&l->known, s->call.known - known, memory_order_relaxed);
+    if (first < 0 && r->t[JM_T_FIRST_TOKEN] >= 0)
+        jm_recent_add(&s->w->ttft, t, (r->t[JM_T_FIRST_TOKEN] - r->t[JM_T_SCHEDULED]) / JM_NS_PER_US);
     if (s->call.r.http_status >= 200 && s->call.r.http_status < 300 &&
         !atomic_load_explicit(&l->answered, memory_order_relaxed)) {
         atomic_store(&l->answered, true);

@@ -91,6 +91,7 @@ struct jm_worker {
 
     /* read by others */
     struct jm_recent lag;        /* scheduled → sent, µs, of the last seconds */
+    struct jm_recent ttft;       /* scheduled → first token, the same */
     struct jm_hist lag_all, gap; /* gap: between token events, µs */
     _Atomic int64_t cpu_ns, cpu_recent_ppm, kernel, user, stepped;
     int64_t cpu_at, cpu_was;
@@ -118,7 +119,8 @@ struct jm_load {
 
     atomic_bool start, stop, abandon, quit, answered /* a 2xx head came */;
     _Atomic int64_t next_id, next_prompt;
-    _Atomic int64_t started, finished, ok, failed, in_flight, tokens, resent, unsent, events, shared;
+    _Atomic int64_t started, finished, ok, failed, in_flight, tokens, known, uncounted, resent, unsent,
+        events, shared;
     _Atomic int64_t refused; /* answers that say "never": refused, TLS, 401, 404, other 4xx */
     _Atomic int64_t cold;    /* workers that are not warm yet */
     _Atomic int64_t osl_right, osl_wrong, isl_right, isl_wrong, isl_cut;

@@ -9,9 +9,10 @@
 static const char *const ends[JM_END_COUNT] = {
     "ok",          "refused", "tls",     "auth",    "not-found", "rate-limit", "http-4xx", "http-5xx",
     "error-event", "cut",     "stalled", "timeout", "protocol",  "aborted",    "empty",    "unfinished"};
-static const char *const stamps[JM_T_COUNT] = {
-    "scheduled",   "admitted",      "connected",  "sent",  "headers", "first_byte", "first_event",
-    "first_token", "first_visible", "last_token", "usage", "done",    "closed"};
+static const char *const stamps[JM_T_COUNT] = {"scheduled",     "admitted",    "connected",   "sent",
+                                               "headers",       "first_byte",  "first_event", "first_token",
+                                               "first_visible", "last_token",  "usage",       "done",
+                                               "closed",        "first_chunk", "last_chunk"};
 
 const char *jm_end_name(int end)
 {
@@ -40,5 +41,6 @@ void jm_request_init(struct jm_request *r)
     r->http_status = -1;
     r->prompt_tokens = r->output_tokens = r->cached_tokens = r->reasoning_tokens = -1;
     r->asked_isl = r->asked_osl = r->prompt_bytes = r->output_bytes = -1;
+    r->chunks = r->messages = -1;
     r->quality = NAN;
 }

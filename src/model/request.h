@@ -21,8 +21,10 @@ enum jm_stamp {
     JM_T_FIRST_VISIBLE, /* first event that carries non-reasoning text */
     JM_T_LAST_TOKEN,
     JM_T_USAGE,
-    JM_T_DONE,   /* [DONE] or the dialect's end */
-    JM_T_CLOSED, /* response complete or connection gone */
+    JM_T_DONE,        /* [DONE] or the dialect's end */
+    JM_T_CLOSED,      /* response complete or connection gone */
+    JM_T_FIRST_CHUNK, /* first event with a choice in it, whether it carries a token or only a role */
+    JM_T_LAST_CHUNK,  /* last one of those: often the finish_reason without text */
     JM_T_COUNT
 };
 
@@ -71,7 +73,9 @@ struct jm_request {
     int64_t asked_isl, asked_osl; /* what the plan wanted, -1: no such wish */
     int64_t prompt_bytes, output_bytes;
     char prompt_sha256[65], output_sha256[65];
-    int64_t events;       /* stream events that carried tokens */
+    int64_t events;   /* stream events that carried tokens */
+    int64_t chunks;   /* stream events with a choice in them: with tokens, role only, finish; -1 unknown */
+    int64_t messages; /* all stream events but the end mark, usage included; -1 unknown */
     int64_t shared_stamp; /* events that came in one read with an earlier one: they share its stamp */
     int stream, reused;   /* whether it streamed, whether the connection was reused */
     double quality;       /* score where quality is given, NAN otherwise */
@@ -80,8 +84,9 @@ struct jm_request {
 enum jm_token_flag {
     JM_TE_REASONING = 1,
     JM_TE_TOOL = 2,
-    JM_TE_SHARED = 4,     /* shares its stamp with the event before (same read) */
-    JM_TE_COUNT_KNOWN = 8 /* tokens is the server's count; else one event of unknown token count */
+    JM_TE_SHARED = 4,      /* shares its stamp with the event before (same read) */
+    JM_TE_COUNT_KNOWN = 8, /* tokens is the server's count; else one event of unknown token count */
+    JM_TE_NO_TEXT = 16     /* a token that came without text */
 };
 
 struct jm_token_event {

@@ -68,39 +68,101 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A stamp is kept as its distance from the one before that exists, and the distances of one stamp as theirs
- * from their median: short numbers, mostly. 0 stands for a stamp that does not exist. */
-static int put_stamps(const struct jm_request *q, size_t n, struct jm_str *out, struct jm_err *err)
+/* Stamps that came later stand behind everything else; each counts from one that is near it, or from
+ * scheduled where that does not exist. */
+#define STAMPS_FIRST (JM_T_CLOSED + 1)
+#define STAMPS_MORE  (JM_T_COUNT - STAMPS_FIRST)
+static const enum jm_stamp near_to[STAMPS_MORE] = {JM_T_FIRST_EVENT, JM_T_LAST_TOKEN};
+enum { MORE_END, MORE_STAMPS, MORE_COUNTS };
+
+static uint64_t near_stamp(const int64_t *t, int k)
+{
+    int64_t at = t[near_to[k - STAMPS_FIRST]];
+    return (uint64_t)(at == -1 ? t[0] : at);
+}
+
+/* A column of stamps: the distances d of those that exist, as theirs from their median: short numbers,
+ * mostly. 0 stands for a stamp that does not exist. */
+static int put_column(const struct jm_request *q, size_t n, int k, const uint64_t *d, int64_t *sorted,
+                      struct jm_str *out, struct jm_err *err)
+{
+    size_t there = 0;
+    for (size_t i = 0; i < n; i++)
+        if (q[i].t[k] != -1)
+            sorted[there++] = (int64_t)d[i];
+    if (there)
+        qsort(sorted, there, sizeof *sorted, by_size);
+    uint64_t base = there ? (uint64_t)sorted[there / 2] : 0;
+    jm_varint_put(out, jm_zigzag(base));
+    for (size_t i = 0; i < n; i++) {
+        uint64_t z = q[i].t[k] == -1 ? 0 : jm_zigzag(d[i] - base) + 1;
+        if (q[i].t[k] != -1 && !z)
+            return jm_err_set(err, JM_ERANGE, "the stamps of request %lld are further apart than time can be",
+                              (long long)q[i].id);
+        jm_varint_put(out, z);
+    }
+    return 0;
+}
+
+/* Each stamp counts from the one before it that exists, in the order of the enum; the later ones (more) from
+ * that which is near them. */
+static int put_stamps(const struct jm_request *q, size_t n, bool more, struct jm_str *out, struct jm_err *err)
 {
     uint64_t *d = malloc(2 * n * sizeof *d), *before = d ? d + n : NULL;
     int64_t *sorted = malloc(n * sizeof *sorted);
     int rc = d && sorted ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the stamps of %zu requests", n);
     for (size_t i = 0; !rc && i < n; i++)
         before[i] = (uint64_t)q[i].t[0];
-    for (int k = 1; !rc && k < JM_T_COUNT; k++) {
-        size_t there = 0;
+    for (int k = more ? STAMPS_FIRST : 1, to = more ? JM_T_COUNT : STAMPS_FIRST; !rc && k < to; k++) {
         for (size_t i = 0; i < n; i++) {
             if (q[i].t[k] == -1)
                 continue;
-            d[i] = (uint64_t)q[i].t[k] - before[i];
+            d[i] = (uint64_t)q[i].t[k] - (more ? near_stamp(q[i].t, k) : before[i]);
             before[i] = (uint64_t)q[i].t[k];
-            sorted[there++] = (int64_t)d[i];
         }
-        if (there)
-            qsort(sorted, there, sizeof *sorted, by_size);
-        uint64_t base = there ? (uint64_t)sorted[there / 2] : 0;
-        jm_varint_put(out, jm_zigzag(base));
-        for (size_t i = 0; !rc && i < n; i++) {
-            uint64_t z = q[i].t[k] == -1 ? 0 : jm_zigzag(d[i] - base) + 1;
-            if (q[i].t[k] != -1 && !z)
-                rc = jm_err_set(err, JM_ERANGE,
-                                "the stamps of request %lld are further apart than time can be",
-                                (long long)q[i].id);
-            jm_varint_put(out, z);
-        }
+        rc = put_column(q, n, k, d, sorted, out, err);
     }
     free(d);
     free(sorted);
+    return rc;
+}
+
+/* What came later than the first version of this layout: a tag, its length, its bytes, as often as there is
+ * one; who does not know a tag skips it. */
+static void put_more(struct jm_str *out, unsigned tag, struct jm_str *bytes)
+{
+    jm_varint_put(out, tag);
+    jm_varint_put(out, bytes->len);
+    jm_str_addspan(out, jm_str_span(bytes));
+    out->failed |= bytes->failed;
+    jm_str_reset(bytes);
+}
+
+static int put_later(const struct jm_request *q, size_t n, struct jm_str *out, struct jm_err *err)
+{
+    struct jm_str bytes;
+    bool stamps = false, counts = false;
+    int rc = 0;
+    jm_str_init(&bytes);
+    for (size_t i = 0; i < n; i++) {
+        for (int k = STAMPS_FIRST; k < JM_T_COUNT; k++)
+            stamps |= q[i].t[k] != -1;
+        counts |= q[i].chunks != -1 || q[i].messages != -1;
+    }
+    if (stamps) {
+        jm_varint_put(&bytes, STAMPS_MORE);
+        rc = put_stamps(q, n, true, &bytes, err);
+        put_more(out, MORE_STAMPS, &bytes);
+    }
+    if (counts) {
+        jm_varint_put(&bytes, 2);
+        for (size_t i = 0; i < n; i++)
+            jm_varint_put(&bytes, jm_zigzag((uint64_t)q[i].chunks));
+        for (size_t i = 0; i < n; i++)
+            jm_varint_put(&bytes, jm_zigzag((uint64_t)q[i].messages));
+        put_more(out, MORE_COUNTS, &bytes);
+    }
+    jm_str_release(&bytes);
     return rc;
 }
 
@@ -193,7 +255,7 @@ int jm_details_encode(const struct jm_request *q, size_t n, struct jm_str *out, 
     jm_varint_put(out, n);
     for (size_t i = 0; i < n; i++)
         jm_varint_put(out, jm_zigzag((uint64_t)q[i].id - (i ? (uint64_t)q[i - 1].id : 0)));
-    int rc = put_stamps(q, n, out, err);
+    int rc = put_stamps(q, n, false, out, err);
     if (rc)
         return rc;
     for (int f = 0; f < F_RUNS; f++)
@@ -203,6 +265,8 @@ int jm_details_encode(const struct jm_request *q, size_t n, struct jm_str *out, 
             jm_varint_put(out, jm_zigzag((uint64_t)get_field(&q[i], f)));
     put_rare(q, n, out);
     put_hashes(q, n, out, hashes);
+    if ((rc = put_later(q, n, out, err)))
+        return rc;
     rc = jm_str_ok(out, "a chunk of requests", err);
     return rc ? rc : jm_str_ok(hashes, "hashes of requests", err);
 }
@@ -222,22 +286,57 @@ static size_t get_run(struct jm_span *s, size_t at, size_t n, uint64_t *v)
     return (size_t)len;
 }
 
-static bool get_fields(struct jm_span *s, struct jm_request *q, size_t n)
+static bool get_column(struct jm_span *s, struct jm_request *q, size_t n, int k)
 {
     uint64_t z, base;
-    for (int k = 1; k < JM_T_COUNT; k++) {
-        if (!jm_varint_get(s, &base))
+    if (!jm_varint_get(s, &base))
+        return false;
+    base = jm_unzigzag(base);
+    for (size_t i = 0; i < n; i++) {
+        if (!jm_varint_get(s, &z))
             return false;
-        base = jm_unzigzag(base);
-        for (size_t i = 0; i < n; i++) {
-            if (!jm_varint_get(s, &z))
-                return false;
-            q[i].t[k] = z ? (int64_t)(base + jm_unzigzag(z - 1)) : 0;
-            if (!z)
-                q[i].t[0] |= (int64_t)1
-                             << k; /* remembers which do not exist: any distance is a possible one */
-        }
+        q[i].t[k] = z ? (int64_t)(base + jm_unzigzag(z - 1)) : 0;
+        if (z) /* t[0] remembers which do not exist: any distance is a possible one */
+            q[i].t[0] &= ~((int64_t)1 << k);
     }
+    return true;
+}
+
+static bool get_later(struct jm_span s, struct jm_request *q, size_t n)
+{
+    uint64_t tag, len, columns, z;
+    while (s.n) {
+        if (!jm_varint_get(&s, &tag) || !jm_varint_get(&s, &len) || tag == MORE_END || len > s.n)
+            return false;
+        struct jm_span in = jm_span_sub(s, 0, (size_t)len);
+        s = jm_span_sub(s, (size_t)len, s.n);
+        if (tag != MORE_STAMPS && tag != MORE_COUNTS)
+            continue;
+        if (!jm_varint_get(&in, &columns))
+            return false;
+        for (uint64_t k = 0; tag == MORE_STAMPS && k < columns && k < STAMPS_MORE; k++)
+            if (!get_column(&in, q, n, STAMPS_FIRST + (int)k))
+                return false;
+        for (uint64_t k = 0; tag == MORE_COUNTS && k < columns && k < 2; k++)
+            for (size_t i = 0; i < n; i++) {
+                if (!jm_varint_get(&in, &z))
+                    return false;
+                *(k ? &q[i].messages : &q[i].chunks) = (int64_t)jm_unzigzag(z);
+            }
+    }
+    return true;
+}
+
+static bool get_fields(struct jm_span *s, struct jm_request *q, size_t n)
+{
+    uint64_t z;
+    for (size_t i = 0; i < n; i++) {
+        q[i].t[0] = ((int64_t)1 << JM_T_COUNT) - 1;
+        q[i].chunks = q[i].messages = -1;
+    }
+    for (int k = 1; k < STAMPS_FIRST; k++)
+        if (!get_column(s, q, n, k))
+            return false;
     for (int f = 0; f < F_RUNS; f++)
         for (size_t i = 0; i < n;) {
             size_t len = get_run(s, i, n, &z);
@@ -316,7 +415,7 @@ int jm_details_decode(struct jm_span plain, struct jm_span hashes, struct jm_req
         q[i].id = (int64_t)(id += ok ? jm_unzigzag(z) : 0);
     }
     ok = ok && get_fields(&plain, q, n) && get_rare(&plain, q, n) && get_hashes(&plain, hashes, q, n) &&
-         !plain.n;
+         get_later(plain, q, n);
     return ok ? 0 : jm_err_set(err, JM_ECORRUPT, "a chunk of requests is damaged");
 }
 
@@ -325,12 +424,14 @@ void jm_details_join(struct jm_request *r, const struct jm_request *d)
     struct jm_request whole = *d;
     uint64_t before = (uint64_t)r->t[0];
     whole.t[0] = r->t[0];
-    for (int k = 1; k < JM_T_COUNT; k++) {
+    for (int k = 1; k < STAMPS_FIRST; k++) {
         bool none = d->t[0] >> k & 1;
         if (!none)
             before += (uint64_t)d->t[k];
         whole.t[k] = none ? -1 : (int64_t)before;
     }
+    for (int k = STAMPS_FIRST; k < JM_T_COUNT; k++)
+        whole.t[k] = d->t[0] >> k & 1 ? -1 : (int64_t)((uint64_t)d->t[k] + near_stamp(whole.t, k));
     whole.id = r->id;
     whole.trial = r->trial;
     memcpy(whole.slice, r->slice, sizeof whole.slice);

@@ -285,8 +285,12 @@ static int put_requests(struct export *x)
                                        "usage_ns",
                                        "done_ns",
                                        "closed_ns",
+                                       "first_chunk_ns",
+                                       "last_chunk_ns",
+                                       "chunks",
+                                       "messages",
                                        NULL};
-    _Static_assert(JM_T_COUNT == 13, "a column for each stamp");
+    _Static_assert(JM_T_COUNT == 15, "a column for each stamp");
     struct jm_sheet *s = &x->s;
     size_t n;
     const struct jm_request *q = jm_run_requests(x->r, &n);
@@ -320,6 +324,8 @@ static int put_requests(struct export *x)
         jm_sheet_num(s, q->quality);
         for (int k = 0; k < JM_T_COUNT; k++)
             jm_sheet_opt(s, q->t[k]);
+        jm_sheet_opt(s, q->chunks);
+        jm_sheet_opt(s, q->messages);
         rc = jm_sheet_row_end(s, x->err);
     }
     return finish(x, rc);

@@ -406,6 +406,28 @@ static void error_words(void **state)
     }
 }
 
+/* The role alone, a token, usage, the finish: which of them other tools take for the first and the last. */
+static void chunks_are_kept_apart_from_tokens(void **state)
+{
+    static const char body[] = ROLE TXT("a") TXT("b") FIN("stop") USE(5, 2) DONE;
+    struct jm_reader rd;
+    struct jm_call c;
+    (void)state;
+    assert_int_equal(jm_reader_init(&rd, jm_dialect_for(JM_API_CHAT), NULL), 0);
+    jm_call_init(&c, &rd, false);
+    by_events(&c, body);
+    assert_int_equal(c.r.t[JM_T_FIRST_EVENT], 1);
+    assert_int_equal(c.r.t[JM_T_FIRST_CHUNK], 1);
+    assert_int_equal(c.r.t[JM_T_FIRST_TOKEN], 2);
+    assert_int_equal(c.r.t[JM_T_LAST_TOKEN], 3);
+    assert_int_equal(c.r.t[JM_T_LAST_CHUNK], 4);
+    assert_int_equal(c.r.t[JM_T_USAGE], 5);
+    assert_int_equal(c.r.chunks, 4);
+    assert_int_equal(c.r.messages, 5);
+    assert_int_equal(c.r.events, 2);
+    jm_call_release(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +437,7 @@ int main(void)
         cmocka_unit_test(cut_streams_keep_what_came),
         cmocka_unit_test(request_bodies),
         cmocka_unit_test(error_words),
+        cmocka_unit_test(chunks_are_kept_apart_from_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -287,6 +287,12 @@ static void details_round_trip(void **state)
             r->asked_isl = (int64_t)jm_rng_u64(&g);
             r->events = (int64_t)jm_rng_below(&g, 1000);
             r->output_bytes = (int64_t)jm_rng_below(&g, 100000) - 1;
+            if (k % 5) { /* else as before there were such counts */
+                r->chunks = (int64_t)jm_rng_below(&g, 1000) - 1;
+                r->messages = (int64_t)jm_rng_u64(&g);
+            }
+            if (k % 7 == 0)
+                r->t[JM_T_FIRST_CHUNK] = r->t[JM_T_LAST_CHUNK] = -1;
             r->stream = (int)jm_rng_below(&g, 2);
             if (jm_rng_below(&g, 3) == 0)
                 r->quality = jm_rng_unit(&g);
@@ -319,6 +325,7 @@ static void details_round_trip(void **state)
             assert_true(r.cached_tokens == q[i].cached_tokens && r.asked_isl == q[i].asked_isl);
             assert_true(r.events == q[i].events && r.output_bytes == q[i].output_bytes &&
                         r.stream == q[i].stream);
+            assert_true(r.chunks == q[i].chunks && r.messages == q[i].messages);
             assert_true(isnan(q[i].quality) ? isnan(r.quality) : r.quality == q[i].quality);
             assert_string_equal(r.finish, q[i].finish);
             assert_string_equal(r.prompt_sha256, q[i].prompt_sha256);
@@ -341,6 +348,37 @@ static void details_round_trip(void **state)
     jm_str_release(&hashes);
 }
 
+/* A chunk as it was written before there were later parts, and one with a part that is not known yet. */
+static void details_of_other_versions(void **state)
+{
+    (void)state;
+    struct jm_request q[2], back[2], r;
+    struct jm_str s, hashes;
+    jm_str_init(&s);
+    jm_str_init(&hashes);
+    for (int i = 0; i < 2; i++) {
+        jm_request_init(&q[i]);
+        q[i].id = i + 1;
+        q[i].t[JM_T_SCHEDULED] = 1000;
+        q[i].t[JM_T_CLOSED] = 5000 + i;
+    }
+    assert_int_equal(jm_details_encode(q, 2, &s, &hashes, NULL), 0);
+    for (int later = 0; later < 2; later++) {
+        if (later)
+            jm_str_add(&s, "\x63\x03xyz", 5); /* tag 99 */
+        assert_int_equal(jm_details_decode(jm_str_span(&s), jm_str_span(&hashes), back, 2, NULL), 0);
+        jm_request_init(&r);
+        r.t[0] = 1000;
+        jm_details_join(&r, &back[1]);
+        assert_memory_equal(r.t, q[1].t, sizeof r.t);
+        assert_true(r.chunks == -1 && r.messages == -1);
+    }
+    jm_str_add(&s, "\x63\x7f", 2); /* longer than what is there */
+    assert_int_equal(jm_details_decode(jm_str_span(&s), jm_str_span(&hashes), back, 2, NULL), JM_ECORRUPT);
+    jm_str_release(&s);
+    jm_str_release(&hashes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +390,7 @@ int main(void)
         cmocka_unit_test(events_round_trip),
         cmocka_unit_test(events_hostile_counts),
         cmocka_unit_test(details_round_trip),
+        cmocka_unit_test(details_of_other_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ class Decoder(unittest.TestCase):
 
     def test_requests(self):
         keys = [k for k in table(self.out, "requests")[0] if k.endswith("_ns")]
-        self.assertEqual(len(keys), 13)
+        self.assertEqual(len(keys), 15)
         mine = sorted(decode.requests(self.db))
         theirs = sorted((int(b["request"]), *(int(b[k]) if b[k] else None for k in keys)) for b in table(self.out, "requests"))
         self.assertEqual(len(mine), 40)
