@@ -413,7 +413,7 @@ static void chunks_are_kept_apart_from_tokens(void **state)
     struct jm_reader rd;
     struct jm_call c;
     (void)state;
-    assert_int_equal(jm_reader_init(&rd, jm_dialect_for(JM_API_CHAT), NULL), 0);
+    assert_int_equal(jm_reader_init(&rd, jm_dialect_find("openai.chat"), NULL), 0);
     jm_call_init(&c, &rd, false);
     by_events(&c, body);
     assert_int_equal(c.r.t[JM_T_FIRST_EVENT], 1);
