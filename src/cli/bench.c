@@ -224,6 +224,13 @@ static int under_recording(struct bench *b, struct jm_err *err)
     return rc;
 }
 
+static const char *transport_of(const struct jm_bench_opts *o)
+{
+    enum { AUTO, PLAIN, CURL };
+    bool needed = o->transport == AUTO && (o->proxy || o->http || o->compressed);
+    return o->transport == CURL || needed ? "curl" : "plain";
+}
+
 static int load_config(const struct jm_bench_opts *o, struct jm_cli *cli, const char *url, uint64_t seed,
                        struct jm_load_cfg *lc, struct jm_err *err)
 {
@@ -271,6 +278,10 @@ static int load_config(const struct jm_bench_opts *o, struct jm_cli *cli, const 
                                .ca_file = o->ca_file,
                                .insecure = o->insecure,
                                .keep_text = o->keep_text,
+                               .transport = transport_of(o),
+                               .proxy = o->proxy,
+                               .http = (enum jm_load_http)o->http,
+                               .compressed = o->compressed,
                                .log = &cli->log};
     return 0;
 }

@@ -16,6 +16,9 @@ struct jm_bench_opts {
     int64_t connect, header, stall, total;
     double temperature;
     bool ignore_eos, insecure, keep_text;
+    int transport, http; /* 0: auto */
+    const char *proxy;
+    bool compressed;
 };
 
 void jm_bench_opts_init(struct jm_bench_opts *o);

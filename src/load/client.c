@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "load/dialect.h"
-#include "wire/http1.h"
+#include "load/proxy.h"
 
 #include "base/banned.h"
 
@@ -30,8 +30,10 @@ int jm_client_init(struct jm_client *c, const struct jm_load_cfg *cfg, struct jm
     if (rc == 0)
         rc = jm_target_parse(cfg->url ? cfg->url : "", &c->target, err);
     if (rc == 0)
+        rc = jm_proxy_init(c, cfg, err);
+    if (rc == 0 && !c->setup.proxy) /* behind a proxy the name need not mean anything here */
         rc = jm_target_resolve(&c->target, err);
-    if (rc == 0 && c->target.tls) {
+    if (rc == 0 && c->target.tls && !c->curl) {
         rc = jm_tls_load(&c->tls, err);
         if (rc == 0 && !(c->tls_ctx = c->tls->ctx_new(cfg->ca_file, cfg->insecure, why)))
             rc = jm_err_set(err, JM_ETLS, "%s", why);
@@ -217,24 +219,35 @@ static void keep_header(const struct jm_http1 *h, const char *name, char *out, s
         jm_copy_words(v, out, n);
 }
 
+int jm_reply_bytes(struct jm_reply *r, struct jm_http1 *h, struct jm_span in, struct jm_err *err)
+{
+    struct jm_span piece;
+    int rc;
+    while ((rc = jm_http1_next(h, &in, &piece, err)) > 0 && rc != JM_HTTP1_DONE)
+        if (rc == JM_HTTP1_BODY) {
+            if (r->body.len + piece.n > REPLY_BYTES)
+                return jm_err_set(err, JM_ELIMIT, "the answer is longer than %zu MiB", REPLY_BYTES >> 20);
+            jm_str_addspan(&r->body, piece);
+        }
+    return rc;
+}
+
+int jm_reply_done(struct jm_reply *r, const struct jm_http1 *h, struct jm_err *err)
+{
+    r->status = h->status;
+    keep_header(h, "Server", r->server, sizeof r->server);
+    keep_header(h, "X-Joulemark-Sim", r->simulated, sizeof r->simulated);
+    return jm_str_ok(&r->body, "an answer", err);
+}
+
 static int read_reply(struct wire *w, struct jm_reply *out, struct jm_err *err)
 {
     struct jm_http1 h;
     char buf[16384];
     int rc = 0, got = 1;
     jm_http1_init(&h, NULL);
-    while (rc >= 0 && rc != JM_HTTP1_DONE && (got = pull(w, buf, sizeof buf, err)) > 0) {
-        struct jm_span in = {buf, (size_t)got}, piece;
-        while ((rc = jm_http1_next(&h, &in, &piece, err)) > 0 && rc != JM_HTTP1_DONE)
-            if (rc == JM_HTTP1_BODY) {
-                if (out->body.len + piece.n > REPLY_BYTES)
-                    rc = jm_err_set(err, JM_ELIMIT, "the answer is longer than %zu MiB", REPLY_BYTES >> 20);
-                else
-                    jm_str_addspan(&out->body, piece);
-                if (rc < 0)
-                    break;
-            }
-    }
+    while (rc >= 0 && rc != JM_HTTP1_DONE && (got = pull(w, buf, sizeof buf, err)) > 0)
+        rc = jm_reply_bytes(out, &h, (struct jm_span){buf, (size_t)got}, err);
     if (got < 0)
         rc = got;
     else if (rc == JM_HTTP1_MORE)
@@ -242,10 +255,7 @@ static int read_reply(struct wire *w, struct jm_reply *out, struct jm_err *err)
     if (rc < 0 && got >= 0)
         rc = jm_err_prefix(err, "http%s://%s", w->tls ? "s" : "", w->c->target.authority);
     if (rc == JM_HTTP1_DONE)
-        rc = jm_str_ok(&out->body, "an answer", err);
-    out->status = h.status;
-    keep_header(&h, "Server", out->server, sizeof out->server);
-    keep_header(&h, "X-Joulemark-Sim", out->simulated, sizeof out->simulated);
+        rc = jm_reply_done(out, &h, err);
     jm_http1_release(&h);
     return rc;
 }
@@ -255,6 +265,8 @@ int jm_client_fetch(struct jm_client *c, const char *method, const char *path, s
 {
     struct wire w = {.c = c, .clock = jm_clock_system(), .fd = -1};
     struct jm_str request;
+    if (c->curl)
+        return jm_curl_fetch(c, method, path, body, timeout_ns, out, err);
     jm_str_init(&request);
     w.until = jm_clock_mono(&w.clock) + (timeout_ns > 0 ? timeout_ns : c->connect_ns + 30 * JM_NS_PER_S);
     int rc = jm_client_request(c, method, path, false, body, &request, err);

@@ -6,17 +6,23 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "load/curl.h"
 #include "load/load.h"
 #include "load/target.h"
 #include "load/tls.h"
+#include "wire/http1.h"
 
 struct jm_client {
     struct jm_target target;
     const struct jm_tls_ops *tls; /* NULL: http */
     struct jm_tls_ctx *tls_ctx;
-    struct jm_str auth; /* "Bearer ...", empty: none */
+    const struct jm_curl_ops *curl; /* NULL: own sockets */
+    struct jm_curl_setup setup;     /* of curl */
+    char proxy_host[160];           /* "host:port", without user and password */
+    struct jm_str auth;             /* "Bearer ...", empty: none */
     int64_t connect_ns, header_ns, stall_ns, total_ns;
     bool local; /* known after the first connection */
+    enum jm_load_http http;
 };
 
 /* Takes the URL apart, resolves the host, loads TLS where it is needed. */
@@ -37,6 +43,13 @@ void jm_reply_release(struct jm_reply *r);
  * JM_ETIMEOUT, JM_ETLS, JM_EPARSE with a sentence otherwise. timeout_ns 0: connect + 30 s. */
 int jm_client_fetch(struct jm_client *c, const char *method, const char *path, struct jm_span body,
                     int64_t timeout_ns, struct jm_reply *out, struct jm_err *err);
+/* The same by libcurl (curl_fetch.c); what jm_client_fetch() does where c->curl is set. */
+int jm_curl_fetch(struct jm_client *c, const char *method, const char *path, struct jm_span body,
+                  int64_t timeout_ns, struct jm_reply *out, struct jm_err *err);
+/* Feeds bytes of an answer; JM_HTTP1_MORE, JM_HTTP1_DONE or a negative error. */
+int jm_reply_bytes(struct jm_reply *r, struct jm_http1 *h, struct jm_span in, struct jm_err *err);
+/* The answer is whole: its fields are taken over. */
+int jm_reply_done(struct jm_reply *r, const struct jm_http1 *h, struct jm_err *err);
 /* The sentence for a reply that is not 2xx, with what to do. Returns its code. */
 int jm_reply_error(const struct jm_client *c, const struct jm_reply *r, const char *doing,
                    struct jm_err *err);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "load/proxy.h"
 #include "load/worker.h"
 
 #include "base/banned.h"
@@ -117,7 +118,8 @@ static int own_string(struct jm_load *l, size_t i, const char **s, struct jm_err
 static int own_cfg(struct jm_load *l, struct jm_err *err)
 {
     const char **all[] = {&l->cfg.url,          &l->cfg.model,      &l->cfg.api_key, &l->cfg.api,
-                          &l->cfg.prompts_path, &l->cfg.extra_json, &l->cfg.ca_file};
+                          &l->cfg.prompts_path, &l->cfg.extra_json, &l->cfg.ca_file, &l->cfg.transport,
+                          &l->cfg.proxy};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof all / sizeof *all; i++)
         rc = own_string(l, i, all[i], err);
@@ -276,6 +278,16 @@ static int find_model(struct jm_load *l, int *max_len, struct jm_err *err)
     return rc;
 }
 
+/* A proxy in the environment is for other programs: a measurement takes the way that it was told. */
+static void warn_of_proxy(const struct jm_load *l)
+{
+    const char *name = l->cfg.proxy ? NULL : jm_proxy_of_env(&l->client.target, secure_getenv);
+    if (name)
+        jm_logf(l->cfg.log, JM_LOG_WARN, ROOM,
+                "%s is set, but not used: requests go straight to %s; --proxy URL takes a proxy", name,
+                l->client.target.authority);
+}
+
 int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, struct jm_load **out,
                 struct jm_err *err)
 {
@@ -286,7 +298,6 @@ int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, 
     l->cfg = *cfg;
     l->sink = sink ? *sink : (struct jm_load_sink){0};
     l->clock = jm_clock_system();
-    l->transport = &jm_transport_plain;
     l->stamping[0] = l->stamping[1] = -1;
     init_sync(l);
     jm_str_init(&l->client.auth);
@@ -304,9 +315,12 @@ int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, 
     }
     if (rc == 0)
         rc = jm_client_init(&l->client, &l->cfg, err);
+    l->transport = l->client.curl ? &jm_transport_curl : &jm_transport_plain;
+    if (rc == 0)
+        warn_of_proxy(l);
     if (rc == 0)
         rc = find_model(l, &max_len, err);
-    if (rc == 0) { /* the probe found which of the host's addresses answers */
+    if (rc == 0 && !l->client.curl) { /* the probe found which of the host's addresses answers */
         int fd;
         rc = jm_target_connect(&l->client.target, l->client.connect_ns, &fd, err);
         if (rc == 0)

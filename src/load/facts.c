@@ -76,6 +76,35 @@ static void plan(const struct out *o, const struct jm_load *l)
     }
 }
 
+/* How the answers came, where libcurl spoke HTTP. */
+static void answers(const struct out *o, const struct jm_load *l)
+{
+    int64_t h1 = 0, h2 = 0, h3 = 0, connections = 0, compressed = 0;
+    const char *coding = "";
+    for (int i = 0; l->worker && i < l->workers; i++) {
+        const struct jm_link_answers *a = &l->worker[i]->env.answers;
+        h1 += atomic_load(&a->http1);
+        h2 += atomic_load(&a->http2);
+        h3 += atomic_load(&a->http3);
+        connections += atomic_load(&a->connections);
+        if (atomic_load(&a->compressed) > 0) {
+            compressed += atomic_load(&a->compressed);
+            coding = a->coding;
+        }
+    }
+    fact(o, "load.curl", "%s", l->client.curl->version());
+    if (h1 + h2 + h3 > 0)
+        fact(o, "load.http", "%s", h1 + h2 == 0 ? "3" : h1 + h3 == 0 ? "2" : h2 + h3 == 0 ? "1.1" : "mixed");
+    fact(o, "load.connections", "%lld", (long long)connections);
+    fact(o, "load.proxy", "%s", l->client.setup.proxy ? l->client.proxy_host : "none");
+    if (compressed > 0)
+        fact(o, "load.compression", "%s, %lld answers", coding, (long long)compressed);
+    else
+        fact(o, "load.compression", "none");
+    if (l->client.target.tls)
+        fact(o, "load.tls.verified", "%s", l->cfg.insecure ? "no" : "yes");
+}
+
 static void lengths(const struct out *o, const struct jm_load *l)
 {
     int64_t right = atomic_load(&l->osl_right), wrong = atomic_load(&l->osl_wrong);
@@ -139,6 +168,8 @@ void jm_load_facts(const struct jm_load *l, void (*put)(void *self, const char *
 {
     struct out o = {put, self};
     plan(&o, l);
+    if (l->client.curl)
+        answers(&o, l);
     lengths(&o, l);
     client(&o, l);
 }

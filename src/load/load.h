@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "load/curl.h"
 #include "model/request.h"
 
 enum jm_load_shape { JM_LOAD_CLOSED /* concurrency */, JM_LOAD_POISSON /* rate */ };
@@ -37,7 +38,12 @@ struct jm_load_cfg {
     int64_t connect_ns, header_ns, stall_ns, total_ns; /* limits of a request; 0: 10 s, 120 s, 60 s, 600 s */
     int threads;                                       /* 0: chosen */
     const char *ca_file;                               /* https: NULL: the system's */
-    bool insecure; /* https without verification; goes into the evidence */
+    bool insecure;         /* https without verification; goes into the evidence */
+    const char *transport; /* NULL or "plain": own sockets; "curl": HTTP/2, proxies, compressed answers */
+    const char
+        *proxy; /* curl: "http://[USER:PASSWORD@]HOST:PORT"; NULL: none, whatever the environment says */
+    enum jm_load_http http; /* curl */
+    bool compressed;        /* curl: asks for compressed answers */
     bool keep_text;
     bool keep_behind;     /* keep with each token event how late it was read */
     int64_t max_requests; /* 0: no limit */

@@ -118,7 +118,7 @@ int jm_load_probe(const struct jm_load_cfg *cfg, const char *proc_root, struct j
                                         sizeof out->pid_why);
         else
             snprintf(out->pid_why, sizeof out->pid_why, "the endpoint is on another machine (%s)",
-                     c.target.addr[c.target.good].text);
+                     c.setup.proxy ? "behind a proxy" : c.target.addr[c.target.good].text);
     }
     jm_client_release(&c);
     return rc;

@@ -16,8 +16,10 @@ static void on_ready(void *self, int64_t t);
 static void on_sent(void *self, int64_t t);
 static void on_bytes(void *self, struct jm_span in, int64_t t);
 static void on_lost(void *self, enum jm_lost why, const char *words, int64_t t);
+static void on_connected(void *self, int64_t t, bool reused);
+static void on_resent(void *self);
 
-static const struct jm_link_user user = {on_ready, on_sent, on_bytes, on_lost};
+static const struct jm_link_user user = {on_ready, on_sent, on_bytes, on_lost, on_connected, on_resent};
 
 struct jm_slot *jm_slot_new(struct jm_worker *w)
 {
@@ -175,6 +177,24 @@ static void on_sent(void *self, int64_t t)
     jm_hist_add(&s->w->lag_all, lag);
 }
 
+static void on_connected(void *self, int64_t t, bool reused)
+{
+    struct jm_slot *s = self;
+    struct jm_request *r = &s->call.r;
+    if (s->state != JM_SLOT_BUSY)
+        return;
+    r->reused = reused;
+    if (!reused)
+        r->t[JM_T_CONNECTED] = s->opened = t;
+}
+
+static void on_resent(void *self)
+{
+    struct jm_slot *s = self;
+    s->resent = true;
+    atomic_fetch_add(&s->w->l->resent, 1);
+}
+
 static void on_bytes(void *self, struct jm_span in, int64_t t)
 {
     struct jm_slot *s = self;
@@ -245,6 +265,10 @@ static void on_lost(void *self, enum jm_lost why, const char *words, int64_t t)
     }
     if (why == JM_LOST_TLS)
         jm_call_fail(&s->call, JM_END_TLS, words, t);
+    else if (why == JM_LOST_REFUSED)
+        jm_call_fail(&s->call, JM_END_REFUSED, words, t);
+    else if (why == JM_LOST_PROTOCOL)
+        jm_call_fail(&s->call, JM_END_PROTOCOL, words, t);
     else
         jm_call_closed(&s->call, words, t);
     finish(s);

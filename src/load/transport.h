@@ -5,6 +5,7 @@
 #ifndef JM_LOAD_TRANSPORT_H
 #define JM_LOAD_TRANSPORT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,14 +16,8 @@
 #include "base/span.h"
 #include "load/client.h"
 #include "load/hist.h"
+#include "load/lost.h"
 #include "load/stamp.h"
-
-enum jm_lost {
-    JM_LOST_END,     /* the other side closed in order */
-    JM_LOST_RESET,   /* reset, or another error of the connection */
-    JM_LOST_REFUSED, /* could not be opened: refused, unreachable */
-    JM_LOST_TLS
-};
 
 /* What the owner of a connection is told. Each may close the connection. */
 struct jm_link_user {
@@ -30,6 +25,14 @@ struct jm_link_user {
     void (*sent)(void *self, int64_t t);                                      /* all that was given to send */
     void (*bytes)(void *self, struct jm_span in, int64_t t);                  /* t: when they arrived */
     void (*lost)(void *self, enum jm_lost why, const char *words, int64_t t); /* the link is closed already */
+    /* Of transports that choose a connection only when they send, before sent(). */
+    void (*connected)(void *self, int64_t t, bool reused);
+    void (*resent)(void *self); /* ... and that found it dead, and wrote the request once more */
+};
+
+struct jm_link_answers { /* what the answers were, where the transport tells */
+    _Atomic int64_t http1, http2, http3, connections, compressed;
+    char coding[16]; /* the first Content-Encoding that was seen; written before compressed moves */
 };
 
 struct jm_link_env { /* one a thread */
@@ -41,12 +44,18 @@ struct jm_link_env { /* one a thread */
     uint32_t behind_us;    /* the same of the bytes that are handed over now; 0 without a kernel stamp */
     char *buf;             /* for reads */
     size_t buf_n;
+    bool going;                     /* the load has begun: links are opened for requests that wait */
+    struct jm_link_answers answers; /* written by the thread, read by others */
+    void *pool;                     /* the transport's own */
 };
 
 struct jm_link;
 
 struct jm_transport {
     const char *name;
+    /* Before the first link, and after the last one (its handles close in the loop); NULL: nothing to do. */
+    int (*begin)(struct jm_link_env *env, struct jm_err *err);
+    void (*end)(struct jm_link_env *env);
     /* Begins to connect. The callbacks come later, never from inside. */
     int (*open)(struct jm_link_env *env, void *self, const struct jm_link_user *user, struct jm_link **out,
                 struct jm_err *err);
@@ -56,6 +65,6 @@ struct jm_transport {
     void (*close)(struct jm_link *l); /* no callback follows */
 };
 
-extern const struct jm_transport jm_transport_plain;
+extern const struct jm_transport jm_transport_plain, jm_transport_curl;
 
 #endif

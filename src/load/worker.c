@@ -127,7 +127,7 @@ void jm_worker_next(struct jm_worker *w, struct jm_slot *s, bool ok)
 
 static void go(struct jm_worker *w)
 {
-    w->going = true;
+    w->going = w->env.going = true;
     now_warm(w);
     if (open_loop(w)) {
         for (size_t i = w->slots; i > 0; i--)
@@ -197,6 +197,8 @@ static void close_all(struct jm_worker *w)
     }
     w->slots = 0;
     w->idle = NULL;
+    if (w->l->transport->end)
+        w->l->transport->end(&w->env);
     uv_close((uv_handle_t *)&w->wake, NULL);
     uv_close((uv_handle_t *)&w->tick, NULL);
     uv_close((uv_handle_t *)&w->prepare, NULL);
@@ -312,7 +314,9 @@ int jm_worker_new(struct jm_load *l, int index, struct jm_worker **out, struct j
     w->wake.data = w->tick.data = w->prepare.data = w;
     if (!(w->env.buf = malloc(READ_BYTES)))
         return jm_err_set(err, JM_ENOMEM, "out of memory for a load thread");
-    rc = make_slots(w, err);
+    rc = l->transport->begin ? l->transport->begin(&w->env, err) : 0;
+    if (rc == 0)
+        rc = make_slots(w, err);
     if (rc == 0 && open_loop(w))
         rc = jm_arrivals_init(w, err);
     for (int i = 0; rc == 0 && i < PROMPTS_AHEAD; i++) {
@@ -335,6 +339,8 @@ void jm_worker_free(struct jm_worker *w)
         return;
     for (size_t i = 0; i < w->slots; i++)
         jm_slot_free(w->slot[i]);
+    if (w->l->transport->end)
+        w->l->transport->end(&w->env);
     if (w->has_loop) {
         uv_walk(&w->loop, close_handle, NULL);
         uv_run(&w->loop, UV_RUN_DEFAULT);

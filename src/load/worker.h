@@ -100,7 +100,7 @@ struct jm_worker {
 
 struct jm_load {
     struct jm_load_cfg cfg;
-    char *strings[8];
+    char *strings[16];
     struct jm_load_sink sink;
     pthread_mutex_t sink_lock;
     struct jm_client client;

@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections by libcurl, for HTTP/2, proxies and compressed answers. A link is one place for a request after
+ * the other; which connection carries it, alone or beside others (HTTP/2), is libcurl's choice.
+ *
+ * Stamps: before libcurl reads a socket, what waits there is looked at (MSG_PEEK, which copies nothing with
+ * MSG_TRUNC) for the kernel's stamp of its newest byte. It is good for what libcurl hands out within FRESH
+ * after that look; later pieces could have come after it and get the time at which they were handed out.
+ *
+ * libcurl's callbacks only note what happened. The owner is told afterwards, outside of libcurl, because it
+ * may send or close. */
+#include "load/transport.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "load/reframe.h"
+
+#include "base/banned.h"
+
+#define FRESH         (200 * JM_NS_PER_US)
+#define TURNS_MOST    64 /* of libcurl's timer at once; then the other sockets get their turn */
+#define RESEND_WITHIN JM_NS_PER_S
+
+struct pool;
+
+struct sock {
+    uv_poll_t poll;
+    struct pool *pool;
+    struct sock *next, *before;
+    int fd, port;
+    int64_t stamp, looked; /* of what waited at the last look, and when that was */
+};
+
+struct piece { /* bytes of an answer with one stamp */
+    int64_t t;
+    size_t n;
+};
+
+struct jm_link {
+    struct pool *pool;
+    void *self;
+    const struct jm_link_user *user;
+    struct jm_curl_job *job;
+    struct jm_str url, headers, headers_before;
+    struct jm_reframe frame;
+    bool warming; /* a first, small request opens the connection before the start */
+    bool again;   /* written once more already */
+    bool dead;    /* closed; freed when nobody holds it */
+    int held;
+    int port;
+    struct sock *sock;
+    int64_t asked, sent_at;
+
+    /* noted, to be told */
+    struct jm_link *next_news;
+    bool queued, ready, was_connected, reused, was_sent, was_resent, is_over;
+    int64_t t_connected, t_sent, t_over;
+    struct jm_curl_over over;
+    struct jm_str got;
+    struct piece *piece;
+    size_t pieces, pieces_cap;
+};
+
+struct pool {
+    struct jm_link_env *env;
+    const struct jm_curl_ops *ops;
+    struct jm_curl_pool *multi;
+    uv_timer_t timer;
+    uv_idle_t idle;
+    int closing; /* handles of the pool that are still open, and the pool itself */
+    struct sock *socks;
+    struct jm_link *news, **news_end;
+    bool due, telling;
+    struct jm_str told; /* spare buffers, so that an owner may send while it is told */
+    struct piece *told_piece;
+    size_t told_cap;
+};
+
+static int64_t now_of(const struct pool *p)
+{
+    return jm_clock_mono(&p->env->clock);
+}
+
+static void note(struct jm_link *l)
+{
+    struct pool *p = l->pool;
+    if (l->queued)
+        return;
+    l->queued = true;
+    l->next_news = NULL;
+    *p->news_end = l;
+    p->news_end = &l->next_news;
+}
+
+static void link_free(struct jm_link *l)
+{
+    jm_str_release(&l->url);
+    jm_str_release(&l->headers);
+    jm_str_release(&l->headers_before);
+    jm_str_release(&l->got);
+    free(l->piece);
+    free(l);
+}
+
+/* --- sockets and their stamps
+ * -------------------------------------------------------------------------------- */
+static void look(struct sock *s)
+{
+    struct jm_link_env *env = s->pool->env;
+    union {
+        char b[CMSG_SPACE(sizeof(struct timespec)) + 64];
+        struct cmsghdr align;
+    } control;
+    struct iovec v = {env->buf, env->buf_n};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t n = recvmsg(s->fd, &m, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+    if (n <= 0)
+        return;
+    s->looked = now_of(s->pool);
+    s->stamp = jm_stamps_of(&env->stamps, &m, s->looked, s->stamp);
+    jm_hist_add(&env->behind, (s->looked - s->stamp) / JM_NS_PER_US);
+}
+
+static void find_port(struct sock *s)
+{
+    struct sockaddr_storage a;
+    socklen_t n = sizeof a;
+    if (s->port > 0 || getsockname(s->fd, (struct sockaddr *)&a, &n) != 0)
+        return;
+    if (a.ss_family == AF_INET)
+        s->port = ntohs(((const struct sockaddr_in *)(const void *)&a)->sin_port);
+    else if (a.ss_family == AF_INET6)
+        s->port = ntohs(((const struct sockaddr_in6 *)(const void *)&a)->sin6_port);
+}
+
+static void find_sock(struct jm_link *l)
+{
+    for (struct sock *s = l->pool->socks; s && !l->sock; s = s->next) {
+        find_port(s);
+        if (s->port == l->port && l->port > 0)
+            l->sock = s;
+    }
+}
+
+static int64_t stamp_for(struct jm_link *l)
+{
+    int64_t now = now_of(l->pool), t = now;
+    if (!l->sock)
+        find_sock(l);
+    if (l->sock && now - l->sock->looked <= FRESH)
+        t = l->sock->stamp;
+    else
+        l->pool->env->stamps.user++;
+    return t < l->sent_at ? l->sent_at : t;
+}
+
+static void on_timer(uv_timer_t *h);
+
+static void turn(struct pool *p, int fd, int what)
+{
+    p->due = false;
+    p->ops->run(p->multi, fd, what);
+    for (int i = 0; p->due && i < TURNS_MOST; i++) {
+        p->due = false;
+        p->ops->run(p->multi, -1, 0);
+    }
+    if (p->due)
+        uv_timer_start(&p->timer, on_timer, 0, 0);
+}
+
+static void tell_all(struct pool *p);
+
+static void on_poll(uv_poll_t *h, int status, int events)
+{
+    struct sock *s = h->data;
+    struct pool *p = s->pool;
+    if (events & UV_READABLE)
+        look(s);
+    turn(p, s->fd, (events & UV_READABLE ? 1 : 0) | (events & UV_WRITABLE ? 2 : 0) | (status < 0 ? 4 : 0));
+    tell_all(p);
+}
+
+static void on_timer(uv_timer_t *h)
+{
+    struct pool *p = h->data;
+    turn(p, -1, 0);
+    tell_all(p);
+}
+
+static void on_idle(uv_idle_t *h)
+{
+    struct pool *p = h->data;
+    uv_idle_stop(h);
+    tell_all(p);
+}
+
+static void sock_freed(uv_handle_t *h)
+{
+    free(h->data);
+}
+
+static void drop_sock(struct sock *s)
+{
+    *(s->before ? &s->before->next : &s->pool->socks) = s->next;
+    if (s->next)
+        s->next->before = s->before;
+    uv_poll_stop(&s->poll);
+    uv_close((uv_handle_t *)&s->poll, sock_freed);
+}
+
+static struct sock *new_sock(struct pool *p, int fd)
+{
+    struct sock *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->pool = p;
+    s->fd = fd;
+    s->poll.data = s;
+    if (uv_poll_init_socket(p->env->loop, &s->poll, fd) != 0) {
+        free(s);
+        return NULL;
+    }
+    s->poll.data = s;
+    jm_stamps_enable(fd);
+    s->next = p->socks;
+    if (s->next)
+        s->next->before = s;
+    p->socks = s;
+    return s;
+}
+
+static void watch_socket(void *self, int fd, int what, void **at)
+{
+    struct pool *p = self;
+    struct sock *s = *at;
+    if (what < 0) {
+        if (s)
+            drop_sock(s);
+        *at = NULL;
+        return;
+    }
+    if (!s && !(s = new_sock(p, fd)))
+        return; /* the client's time limit will say that nothing comes */
+    *at = s;
+    int events = (what & 1 ? UV_READABLE : 0) | (what & 2 ? UV_WRITABLE : 0);
+    if (events)
+        uv_poll_start(&s->poll, events, on_poll);
+    else
+        uv_poll_stop(&s->poll);
+}
+
+static void watch_timer(void *self, long ms)
+{
+    struct pool *p = self;
+    p->due = ms == 0;
+    if (ms < 0)
+        uv_timer_stop(&p->timer);
+    else
+        uv_timer_start(&p->timer, on_timer, (uint64_t)ms, 0);
+}
+
+/* --- what libcurl says of a transfer
+ * ------------------------------------------------------------------------- */
+static void job_connected(void *self, int local_port, bool reused)
+{
+    struct jm_link *l = self;
+    l->port = local_port;
+    l->sock = NULL;
+    l->was_connected = true;
+    l->reused = reused;
+    l->t_connected = now_of(l->pool);
+    if (!reused)
+        atomic_fetch_add(&l->pool->env->answers.connections, 1);
+    note(l);
+}
+
+static void job_sent(void *self)
+{
+    struct jm_link *l = self;
+    l->was_sent = true;
+    l->t_sent = l->sent_at = now_of(l->pool);
+    note(l);
+}
+
+/* The rule of every transport: once, at once, and only when not one byte of an answer came (libcurl asks only
+ * then). */
+static bool job_again(void *self)
+{
+    struct jm_link *l = self;
+    if (l->again || now_of(l->pool) - l->asked > RESEND_WITHIN)
+        return false;
+    l->again = l->was_resent = true;
+    l->was_sent = false;
+    note(l);
+    return true;
+}
+
+static void add_piece(struct jm_link *l, int64_t t, size_t before)
+{
+    size_t n = l->got.len - before;
+    if (!n)
+        return;
+    if (l->pieces && l->piece[l->pieces - 1].t == t) {
+        l->piece[l->pieces - 1].n += n;
+    } else {
+        if (l->pieces == l->pieces_cap) {
+            size_t cap = l->pieces_cap ? 2 * l->pieces_cap : 8;
+            struct piece *more = realloc(l->piece, cap * sizeof *more);
+            if (!more) {
+                l->got.failed = true;
+                return;
+            }
+            l->piece = more;
+            l->pieces_cap = cap;
+        }
+        l->piece[l->pieces++] = (struct piece){t, n};
+    }
+    note(l);
+}
+
+static void job_head(void *self, const char *line, size_t n)
+{
+    struct jm_link *l = self;
+    size_t before = l->got.len;
+    if (l->warming)
+        return;
+    jm_reframe_head(&l->frame, (struct jm_span){line, n}, &l->got);
+    add_piece(l, stamp_for(l), before);
+}
+
+static void job_body(void *self, const char *p, size_t n)
+{
+    struct jm_link *l = self;
+    size_t before = l->got.len;
+    if (l->warming)
+        return;
+    jm_reframe_body(&l->frame, (struct jm_span){p, n}, &l->got);
+    add_piece(l, stamp_for(l), before);
+}
+
+static void count(struct jm_link *l, const struct jm_curl_over *o)
+{
+    struct jm_link_answers *a = &l->pool->env->answers;
+    if (o->http == 10 || o->http == 11)
+        atomic_fetch_add(&a->http1, 1);
+    else if (o->http == 20)
+        atomic_fetch_add(&a->http2, 1);
+    else if (o->http == 30)
+        atomic_fetch_add(&a->http3, 1);
+    if (l->frame.coding[0]) {
+        if (atomic_load(&a->compressed) == 0)
+            memcpy(a->coding, l->frame.coding, sizeof a->coding);
+        atomic_fetch_add(&a->compressed, 1);
+    }
+}
+
+static void job_over(void *self, const struct jm_curl_over *o)
+{
+    struct jm_link *l = self;
+    l->is_over = true;
+    l->over = *o;
+    l->t_over = now_of(l->pool);
+    if (!l->warming) {
+        size_t before = l->got.len;
+        if (o->ok)
+            jm_reframe_end(&l->frame, &l->got);
+        add_piece(l, l->pieces ? l->piece[l->pieces - 1].t : stamp_for(l), before);
+        count(l, o);
+    }
+    note(l);
+}
+
+static const struct jm_curl_user job_user = {job_connected, job_sent, job_again,
+                                             job_head,      job_body, job_over};
+
+/* --- telling the owner
+ * --------------------------------------------------------------------------------------- */
+static void lose(struct jm_link *l, enum jm_lost why, const char *words, int64_t t)
+{
+    const struct jm_link_user *user = l->user;
+    void *self = l->self;
+    l->pool->ops->job_free(l->job);
+    l->job = NULL;
+    l->dead = true;
+    user->lost(self, why, words, t);
+}
+
+static void tell_warm(struct jm_link *l)
+{
+    struct jm_curl_over o = l->over;
+    l->warming = l->is_over = l->was_connected = l->was_sent = false;
+    if (!o.ok && (o.why == JM_LOST_REFUSED || o.why == JM_LOST_TLS))
+        lose(l, o.why, o.words[0] ? o.words : NULL, l->t_over);
+    else /* whatever the answer was: the way is open */
+        l->user->ready(l->self, l->t_over);
+}
+
+static void tell_bytes(struct jm_link *l)
+{
+    struct pool *p = l->pool;
+    struct jm_str got = l->got;
+    struct piece *piece = l->piece;
+    size_t n = l->pieces, at = 0, cap = l->pieces_cap;
+    l->got = p->told; /* empty */
+    l->piece = p->told_piece;
+    l->pieces_cap = p->told_cap;
+    l->pieces = 0;
+    jm_str_init(&p->told);
+    p->told_piece = NULL;
+    p->told_cap = 0;
+    bool failed = got.failed;
+    for (size_t i = 0; i < n && !l->dead && !failed; i++) {
+        l->user->bytes(l->self, (struct jm_span){got.buf + at, piece[i].n}, piece[i].t);
+        at += piece[i].n;
+    }
+    jm_str_release(&p->told);
+    free(p->told_piece);
+    jm_str_reset(&got);
+    p->told = got;
+    p->told_piece = piece;
+    p->told_cap = cap;
+    if (failed && !l->dead)
+        lose(l, JM_LOST_RESET, "out of memory while reading", l->t_over);
+}
+
+static void tell(struct jm_link *l)
+{
+    struct jm_curl_over o;
+    if (l->ready) {
+        l->ready = false;
+        l->user->ready(l->self, now_of(l->pool));
+        return;
+    }
+    if (l->warming) {
+        if (l->is_over)
+            tell_warm(l);
+        return;
+    }
+    bool resent = l->was_resent, connected = l->was_connected, sent = l->was_sent, over = l->is_over;
+    l->was_resent = l->was_connected = l->was_sent = l->is_over = false;
+    o = l->over;
+    int64_t t = l->t_over;
+    if (resent && !l->dead)
+        l->user->resent(l->self);
+    if (connected && !l->dead)
+        l->user->connected(l->self, l->t_connected, l->reused);
+    if (sent && !l->dead)
+        l->user->sent(l->self, l->t_sent);
+    if (l->pieces && !l->dead)
+        tell_bytes(l);
+    if (over && !o.ok && !l->dead)
+        lose(l, o.why, o.words[0] ? o.words : NULL, t);
+}
+
+static void tell_all(struct pool *p)
+{
+    struct jm_link *l;
+    if (p->telling)
+        return;
+    p->telling = true;
+    while ((l = p->news)) {
+        if (!(p->news = l->next_news))
+            p->news_end = &p->news;
+        l->queued = false;
+        l->held++;
+        if (!l->dead)
+            tell(l);
+        if (--l->held == 0 && l->dead && !l->queued)
+            link_free(l);
+    }
+    p->telling = false;
+}
+
+/* Outside of a turn of the loop: the owner is told in the next one. */
+static void tell_soon(struct pool *p)
+{
+    if (p->news && !p->telling)
+        uv_idle_start(&p->idle, on_idle);
+}
+
+/* --- the transport
+ * ------------------------------------------------------------------------------------------- */
+static bool begin_request(struct jm_link *l, struct jm_span wire, bool fresh, long timeout_ms)
+{
+    const struct jm_client *c = l->pool->env->client;
+    struct jm_split split;
+    struct jm_curl_request r;
+    struct jm_err err;
+    char method[16];
+    if (jm_split_request(wire, &split, &l->headers, &err) != 0)
+        return false;
+    bool same =
+        l->headers_before.len && jm_span_eq(jm_str_span(&l->headers), jm_str_span(&l->headers_before));
+    if (!same) {
+        jm_str_reset(&l->headers_before);
+        jm_str_addspan(&l->headers_before, jm_str_span(&l->headers));
+    }
+    snprintf(method, sizeof method, "%.*s", (int)(split.method.n < 15 ? split.method.n : 15), split.method.p);
+    jm_str_reset(&l->url);
+    jm_str_addf(&l->url, "http%s://%s", c->target.tls ? "s" : "", c->target.authority);
+    jm_str_addspan(&l->url, split.target);
+    r = (struct jm_curl_request){.method = method,
+                                 .url = l->url.buf,
+                                 .headers = split.headers,
+                                 .same_headers = same,
+                                 .body = split.body.p,
+                                 .body_n = split.body.n,
+                                 .fresh = fresh,
+                                 .timeout_ms = timeout_ms};
+    jm_reframe_begin(&l->frame, true);
+    l->again = false;
+    l->sock = NULL;
+    l->port = 0;
+    l->sent_at = 0;
+    l->asked = now_of(l->pool);
+    if (l->url.failed || l->headers_before.failed || !l->pool->ops->start(l->job, &r))
+        return false;
+    turn(l->pool, -1, 0);
+    return true;
+}
+
+/* Before the start a small request opens the connection, so that neither TCP nor TLS nor a proxy's tunnel
+ * stands in a measured time. */
+static bool begin_warming(struct jm_link *l)
+{
+    const struct jm_client *c = l->pool->env->client;
+    struct jm_str wire;
+    jm_str_init(&wire);
+    l->warming = true;
+    bool ok = jm_client_request(c, "GET", "/v1/models", true, (struct jm_span){0}, &wire, NULL) == 0 &&
+              begin_request(l, jm_str_span(&wire), false, (long)(c->connect_ns / JM_NS_PER_MS));
+    jm_str_release(&wire);
+    return ok;
+}
+
+static int link_open(struct jm_link_env *env, void *self, const struct jm_link_user *user,
+                     struct jm_link **out, struct jm_err *err)
+{
+    struct pool *p = env->pool;
+    struct jm_link *l = calloc(1, sizeof *l);
+    if (!l)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for a connection");
+    l->pool = p;
+    l->self = self;
+    l->user = user;
+    jm_str_init(&l->url);
+    jm_str_init(&l->headers);
+    jm_str_init(&l->headers_before);
+    jm_str_init(&l->got);
+    l->job = p->ops->job_new(p->multi, &job_user, l);
+    if (l->job && env->going) {
+        l->ready = true; /* a request waits: it connects by itself where nothing is kept */
+        note(l);
+    }
+    if (!l->job || (!env->going && !begin_warming(l))) {
+        p->ops->job_free(l->job);
+        l->job = NULL;
+        l->dead = true;
+        if (!l->queued)
+            link_free(l);
+        return jm_err_set(err, JM_ENOMEM, "out of memory for a connection");
+    }
+    tell_soon(p);
+    *out = l;
+    return 0;
+}
+
+static void link_send(struct jm_link *l, struct jm_span bytes)
+{
+    struct pool *p = l->pool;
+    if (!begin_request(l, bytes, false, 0)) {
+        l->is_over = true;
+        l->t_over = now_of(p);
+        l->over = (struct jm_curl_over){.why = JM_LOST_RESET};
+        snprintf(l->over.words, sizeof l->over.words, "the request could not be begun: out of memory");
+        note(l);
+    }
+    tell_soon(p);
+}
+
+static void link_close(struct jm_link *l)
+{
+    struct pool *p = l->pool;
+    if (l->dead)
+        return;
+    p->ops->job_free(l->job);
+    l->job = NULL;
+    l->dead = true;
+    if (!l->held && !l->queued)
+        link_free(l);
+    tell_soon(p); /* what is queued is freed there */
+}
+
+static void pool_part_closed(uv_handle_t *h)
+{
+    struct pool *p = h->data;
+    if (--p->closing == 0)
+        free(p);
+}
+
+static void env_end(struct jm_link_env *env)
+{
+    struct pool *p = env->pool;
+    if (!p)
+        return;
+    tell_all(p); /* frees links that were closed */
+    env->pool = NULL;
+    p->ops->pool_free(p->multi);
+    while (p->socks)
+        drop_sock(p->socks);
+    jm_str_release(&p->told);
+    free(p->told_piece);
+    uv_timer_stop(&p->timer);
+    uv_idle_stop(&p->idle);
+    uv_close((uv_handle_t *)&p->timer, pool_part_closed);
+    uv_close((uv_handle_t *)&p->idle, pool_part_closed);
+}
+
+static int env_begin(struct jm_link_env *env, struct jm_err *err)
+{
+    static const struct jm_curl_watch watch = {watch_socket, watch_timer};
+    struct pool *p = calloc(1, sizeof *p);
+    int rc;
+    if (!p)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the transport curl");
+    p->env = env;
+    p->ops = env->client->curl;
+    p->news_end = &p->news;
+    jm_str_init(&p->told);
+    if ((rc = uv_timer_init(env->loop, &p->timer)) != 0) {
+        free(p);
+        return jm_err_set(err, JM_EIO, "an event loop cannot be set up: %s", uv_strerror(rc));
+    }
+    uv_idle_init(env->loop, &p->idle); /* cannot fail */
+    p->timer.data = p->idle.data = p;
+    p->closing = 2;
+    env->pool = p;
+    p->multi = p->ops->pool_new(&env->client->setup, &watch, p);
+    return p->multi ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the transport curl");
+}
+
+const struct jm_transport jm_transport_curl = {
+    .name = "curl",
+    .begin = env_begin,
+    .end = env_end,
+    .open = link_open,
+    .send = link_send,
+    .close = link_close,
+};
