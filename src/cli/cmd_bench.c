@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/bench.h"
 #include "cli/cmds.h"
+#include "cli/selfcheck.h"
 #include "cli/signals.h"
 #include "load/dialects.h"
 
@@ -11,6 +12,7 @@ struct opts {
     struct jm_present present;
     struct jm_session_opts session;
     struct jm_bench_opts bench;
+    struct jm_selfcheck_opts check;
 };
 
 static void init(void *opts)
@@ -19,6 +21,16 @@ static void init(void *opts)
     jm_present_init(&o->present);
     jm_session_opts_init(&o->session);
     jm_bench_opts_init(&o->bench);
+    o->bench.duration = 0; /* not given */
+}
+
+static int selfcheck(struct jm_cli *cli, struct opts *o, struct jm_err *err)
+{
+    if (cli->n_operands)
+        return jm_err_set(err, JM_EUSAGE, "--selfcheck has a server of its own: leave the URL away");
+    o->check.measure = o->bench.duration;
+    o->check.threads = o->bench.threads;
+    return jm_selfcheck(cli, &o->check, err);
 }
 
 static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
@@ -29,6 +41,14 @@ static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
     int rc = jm_signals_catch(err);
     if (rc)
         return rc;
+    if (o->check.on)
+        return selfcheck(cli, o, err);
+    if (o->check.streams || o->check.tls)
+        return jm_err_set(err, JM_EUSAGE, "--streams and --tls belong to --selfcheck");
+    if (!cli->n_operands)
+        return jm_err_set(err, JM_EUSAGE, "too few arguments; usage: joulemark bench %s", jm_cmd_bench.usage);
+    if (!o->bench.duration)
+        o->bench.duration = 60 * JM_NS_PER_S;
     jm_cli_meter_env(cli, &env);
     rc = jm_bench(&s, cli, &o->bench, &o->present, &o->session, &env, cli->operand[0], err);
     if (!rc)
@@ -97,6 +117,11 @@ static const struct jm_opt table[] = {
      .deflt = "1.1; with --transport curl auto"},
     {"compressed", 0, JM_OPT_FLAG, AT(compressed),
      .help = "Ask for compressed answers; they can come late and in lumps."},
+    {"selfcheck", 0, JM_OPT_FLAG, offsetof(struct opts, check.on),
+     .help = "Instead of a URL: how true the stamps are on this machine, against a server of its own."},
+    {"streams", 0, JM_OPT_STR, offsetof(struct opts, check.streams), .arg = "LIST",
+     .help = "--selfcheck: streams of each row.", .deflt = "1,100,1000,4000"},
+    {"tls", 0, JM_OPT_FLAG, offsetof(struct opts, check.tls), .help = "--selfcheck: over https."},
     JM_OPTS_SLO(opts, present),
     JM_OPTS_SESSION(opts, session),
     JM_OPT_JSON,
@@ -109,7 +134,7 @@ const struct jm_cmd jm_cmd_bench = {
     .name = "bench",
     .group = "Measure",
     .summary = "Load an OpenAI-compatible endpoint and measure its energy",
-    .usage = "[OPTIONS] URL",
+    .usage = "[OPTIONS] URL | --selfcheck",
     .description = "Asks the endpoint who it is, finds its process and by that its GPUs, then measures "
                    "loaded idle, warms up, measures "
                    "and drains, all in one run file with every request and its stamps. Failed requests keep "
@@ -117,11 +142,12 @@ const struct jm_cmd jm_cmd_bench = {
                    "on another host gets latencies but no energy per token: the meters are not at it.\n\n"
                    "Ends with 3 when the measurement is invalid or no meter could be read.",
     .examples = "joulemark bench http://127.0.0.1:8000 -c 32 -n 3 --slo-ttft 500ms\n"
-                "joulemark bench http://127.0.0.1:8000 --rate 4/s --prompts my.jsonl --json",
+                "joulemark bench http://127.0.0.1:8000 --rate 4/s --prompts my.jsonl --json\n"
+                "joulemark bench --selfcheck --streams 1,100,1000",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = init,
-    .min_operands = 1,
+    .min_operands = 0,
     .max_operands = 1,
     .fn = bench,
 };

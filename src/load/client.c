@@ -89,6 +89,7 @@ struct wire {
     int64_t until;
     struct jm_tls_session *tls;
     char why[JM_TLS_WHY];
+    char cipher[8192]; /* read, and not yet taken by TLS */
 };
 
 static int unreachable(struct wire *w, int errnum, const char *what, struct jm_err *err)
@@ -172,7 +173,6 @@ static int raw(struct wire *w, char *buf, size_t n, struct jm_err *err)
 
 static int tls_start(struct wire *w, struct jm_err *err)
 {
-    char buf[8192];
     if (!(w->tls = w->c->tls->open(w->c->tls_ctx, w->c->target.host, w->c->target.is_ip)))
         return jm_err_set(err, JM_ENOMEM, "out of memory while starting TLS");
     for (;;) {
@@ -181,13 +181,12 @@ static int tls_start(struct wire *w, struct jm_err *err)
             return tls_error(w, err);
         if (rc || h == JM_TLS_READY)
             return rc;
-        rc = raw(w, buf, sizeof buf, err);
+        rc = raw(w, w->cipher, sizeof w->cipher, err);
         if (rc == 0)
             snprintf(w->why, sizeof w->why, "TLS handshake failed: the server closed the connection");
         if (rc <= 0)
             return rc ? rc : tls_error(w, err);
-        if (!w->c->tls->feed(w->tls, buf, (size_t)rc))
-            return jm_err_set(err, JM_ENOMEM, "out of memory while reading TLS");
+        w->c->tls->feed(w->tls, w->cipher, (size_t)rc);
     }
 }
 
@@ -204,11 +203,10 @@ static int pull(struct wire *w, char *buf, size_t n, struct jm_err *err)
             return 0;
         if (k == JM_TLS_FAILED)
             return tls_error(w, err);
-        k = raw(w, buf, n, err);
+        k = raw(w, w->cipher, sizeof w->cipher, err);
         if (k <= 0)
             return k;
-        if (!w->c->tls->feed(w->tls, buf, (size_t)k))
-            return jm_err_set(err, JM_ENOMEM, "out of memory while reading TLS");
+        w->c->tls->feed(w->tls, w->cipher, (size_t)k);
     }
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 
-#define JM_TLS_ABI    1
+#define JM_TLS_ABI    2
 #define JM_TLS_SYMBOL "jm_tls_module"
 #define JM_TLS_WHY    200
 
@@ -29,11 +29,15 @@ struct jm_tls_ops {
     const char *(*version)(void); /* "OpenSSL 3.0.15 ..." */
     /* NULL on failure, with why. ca_file NULL: the system's certificates. */
     struct jm_tls_ctx *(*ctx_new)(const char *ca_file, bool insecure, char why[JM_TLS_WHY]);
+    /* A server's context with a certificate of its own for this address, valid for a day, which is written to
+     * pem. Its sessions are opened with host NULL. */
+    struct jm_tls_ctx *(*server_new)(const char *ip, char *pem, size_t cap, char why[JM_TLS_WHY]);
     void (*ctx_free)(struct jm_tls_ctx *c);
     struct jm_tls_session *(*open)(struct jm_tls_ctx *c, const char *host, bool is_ip);
     void (*close)(struct jm_tls_session *s);
-    /* Ciphertext from the socket; false when memory ran out. */
-    bool (*feed)(struct jm_tls_session *s, const void *p, size_t n);
+    /* Ciphertext from the socket. The bytes are borrowed until read (before the end of the handshake:
+     * handshake) has said JM_TLS_MORE, which means that all of them are taken. */
+    void (*feed)(struct jm_tls_session *s, const void *p, size_t n);
     /* JM_TLS_READY when done, JM_TLS_MORE, or JM_TLS_FAILED with why. */
     int (*handshake)(struct jm_tls_session *s, char why[JM_TLS_WHY]);
     /* Plaintext: bytes (> 0), JM_TLS_MORE, JM_TLS_CLOSED, JM_TLS_FAILED with why. */

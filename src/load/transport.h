@@ -47,6 +47,7 @@ struct jm_link_env { /* one a thread */
     bool going;                     /* the load has begun: links are opened for requests that wait */
     struct jm_link_answers answers; /* written by the thread, read by others */
     void *pool;                     /* the transport's own */
+    char *plain; /* for what TLS makes of them, one record; made with the first TLS connection */
 };
 
 struct jm_link;

@@ -14,7 +14,8 @@
 
 #include "base/banned.h"
 
-#define READS_AT_ONCE 8 /* then the other connections get their turn */
+#define READS_AT_ONCE 8     /* then the other connections get their turn */
+#define RECORD_BYTES  16384 /* of plaintext in one TLS record, RFC 8446 5.1 */
 
 enum state { CONNECTING, HANDSHAKE, OPEN, CLOSED };
 
@@ -171,7 +172,8 @@ static void connected(struct jm_link *l)
     l->earliest = now_of(l);
     if (c->tls) {
         l->state = HANDSHAKE;
-        if (!(l->tls = c->tls->open(c->tls_ctx, c->target.host, c->target.is_ip))) {
+        if ((!l->env->plain && !(l->env->plain = malloc(RECORD_BYTES))) ||
+            !(l->tls = c->tls->open(c->tls_ctx, c->target.host, c->target.is_ip))) {
             lose(l, JM_LOST_TLS, "TLS could not be started: out of memory");
             return;
         }
@@ -191,7 +193,7 @@ static void plaintext(struct jm_link *l, int64_t t)
     if (l->state == HANDSHAKE)
         handshake(l);
     while (l->state == OPEN) {
-        int n = tls->read(l->tls, l->env->buf, (int)l->env->buf_n, why);
+        int n = tls->read(l->tls, l->env->plain, RECORD_BYTES, why);
         if (n == JM_TLS_MORE)
             break;
         if (n == JM_TLS_CLOSED) {
@@ -202,7 +204,7 @@ static void plaintext(struct jm_link *l, int64_t t)
             lose(l, JM_LOST_TLS, why);
             return;
         }
-        l->user->bytes(l->self, (struct jm_span){l->env->buf, (size_t)n}, t);
+        l->user->bytes(l->self, (struct jm_span){l->env->plain, (size_t)n}, t);
     }
     if (l->state == OPEN)
         flush(l); /* key updates and the like */
@@ -244,10 +246,8 @@ static size_t read_once(struct jm_link *l)
     l->env->behind_us = behind_us(now - t);
     jm_hist_add(&l->env->behind, l->env->behind_us);
     if (l->tls) {
-        if (l->env->client->tls->feed(l->tls, l->env->buf, (size_t)n))
-            plaintext(l, t);
-        else
-            lose(l, JM_LOST_TLS, "out of memory while reading TLS");
+        l->env->client->tls->feed(l->tls, l->env->buf, (size_t)n);
+        plaintext(l, t);
     } else {
         l->user->bytes(l->self, (struct jm_span){l->env->buf, (size_t)n}, t);
     }

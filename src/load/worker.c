@@ -354,5 +354,6 @@ void jm_worker_free(struct jm_worker *w)
     free(w->backlog);
     free(w->ev);
     free(w->env.buf);
+    free(w->env.plain);
     free(w);
 }
