@@ -11,6 +11,7 @@
 struct opts {
     struct jm_common common;
     const char *from, *output, *label;
+    int64_t select;
     bool force, list;
 };
 
@@ -61,7 +62,8 @@ static int run_import(struct jm_cli *cli, void *opts, struct jm_err *err)
     jm_str_init(&out);
     int rc = o->output ? (jm_str_adds(&out, o->output), jm_str_ok(&out, "a file name", err))
                        : default_name(path, &out, err);
-    struct jm_import_opts io = {.label = o->label, .overwrite = o->force, .log = &cli->log};
+    struct jm_import_opts io = {
+        .label = o->label, .overwrite = o->force, .select = (int)o->select, .log = &cli->log};
     if (!rc)
         rc = jm_file_mkparents(out.buf, err);
     if (!rc)
@@ -97,6 +99,9 @@ static const struct jm_opt table[] = {
     {"from", 0, JM_OPT_STR, offsetof(struct opts, from), .arg = "NAME", .help = "Importer to use.",
      .deflt = "found by looking at PATH"},
     {"label", 0, JM_OPT_STR, offsetof(struct opts, label), .help = "Name of the run for people."},
+    {"select", 0, JM_OPT_INT, offsetof(struct opts, select), 1, 1e6, .arg = "N",
+     .help = "Of a file that holds several benchmarks (JSON lines, a list) only the N-th.",
+     .deflt = "all, a window each"},
     {"force", 0, JM_OPT_FLAG, offsetof(struct opts, force), .help = "Write over an existing file."},
     {"list", 0, JM_OPT_FLAG, offsetof(struct opts, list), .help = "List the importers."},
     JM_OPT_JSON,

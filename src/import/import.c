@@ -2,11 +2,14 @@
 #include "import/import.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/span.h"
 #include "base/str.h"
+#include "import/probe.h"
 #include "run/run.h"
 
 #include "base/banned.h"
@@ -21,44 +24,90 @@ static void list_names(struct jm_str *s)
         jm_str_addf(s, "%s%s", i ? ", " : "", jm_importers[i]->name);
 }
 
-const struct jm_importer *jm_importer_find(const char *name, const char *path, struct jm_err *err)
+/* The best guess by content. */
+static const struct jm_importer *guess(const struct jm_probe *p)
 {
     const struct jm_importer *best = NULL;
     int best_score = 0;
-    struct jm_str names;
-    if (!name && access(path, R_OK)) {
-        jm_err_sys(err, errno, "cannot open %s", path);
-        return NULL;
-    }
     for (size_t i = 0; jm_importers[i]; i++) {
-        if (name) {
-            if (strcmp(jm_importers[i]->name, name) == 0)
-                return jm_importers[i];
-            continue;
-        }
-        int score = jm_importers[i]->sniff(path);
+        int score = jm_importers[i]->sniff(p);
         if (score > best_score) {
             best_score = score;
             best = jm_importers[i];
         }
     }
-    if (best)
-        return best;
+    return best;
+}
+
+/* What can be said of a file that nobody knows. */
+static void unknown(const struct jm_probe *p, const struct jm_ifile *f, const struct jm_err *why,
+                    struct jm_err *err)
+{
+    struct jm_str names, keys;
     struct jm_run *run = NULL;
-    if (!name && jm_run_open(path, &run, NULL) == 0) {
+    if (!f && !p->dir) {
+        jm_err_set(err, why->code, "%s: nothing that can be imported", why->text);
+        return;
+    }
+    if (jm_run_open(p->path, &run, NULL) == 0) {
         jm_run_close(run);
-        jm_err_set(err, JM_EPARSE, "%s is a run file already; joulemark show %s shows it", path, path);
-        return NULL;
+        jm_err_set(err, JM_EPARSE, "%s is a run file already; joulemark show %s shows it", p->path, p->path);
+        return;
     }
     jm_str_init(&names);
+    jm_str_init(&keys);
     list_names(&names);
-    if (name)
-        jm_err_set(err, JM_EUSAGE, "there is no importer \"%s\"; there are: %s", name, names.buf);
-    else
-        jm_err_set(err, JM_EPARSE,
-                   "%s is nothing that can be imported (tried: %s); name the kind with --from if it should "
-                   "be one of these",
-                   path, names.buf);
+    for (int i = 0; i < p->n && keys.len < 160; i++)
+        if (!strpbrk(p->key[i].path + (p->list ? 3 : 0), ".["))
+            jm_str_addf(&keys, "%s%s", keys.len ? ", " : "", p->key[i].path);
+    jm_text_plain(keys.buf, keys.len, false);
+    jm_err_set(
+        err, JM_EPARSE,
+        "%s is nothing that can be imported: it is %s%s%s%s (tried: %s); name the kind with --from if it "
+        "should be one of these",
+        p->path,
+        p->dir      ? "a folder without a session in it"
+        : p->sqlite ? "an SQLite database of another program"
+        : p->json   ? "JSON of no known kind"
+                    : "no JSON and no known text",
+        keys.len ? " (keys: " : "", keys.len ? keys.buf : "", keys.len ? ")" : "", names.buf);
+    jm_str_release(&keys);
     jm_str_release(&names);
-    return NULL;
+}
+
+const struct jm_importer *jm_importer_find(const char *name, const char *path, struct jm_err *err)
+{
+    struct jm_err own = {0}, why = {0};
+    struct jm_str names;
+    struct jm_ifile f;
+    struct stat st;
+    err = err ? err : &own;
+    if (name) {
+        for (size_t i = 0; jm_importers[i]; i++)
+            if (strcmp(jm_importers[i]->name, name) == 0)
+                return jm_importers[i];
+        jm_str_init(&names);
+        list_names(&names);
+        jm_err_set(err, JM_EUSAGE, "there is no importer \"%s\"; there are: %s", name, names.buf);
+        jm_str_release(&names);
+        return NULL;
+    }
+    if (access(path, R_OK)) {
+        jm_err_sys(err, errno, "cannot open %s", path);
+        return NULL;
+    }
+    struct jm_probe *p = malloc(sizeof *p);
+    if (!p) {
+        jm_err_set(err, JM_ENOMEM, "out of memory for a look into %s", path);
+        return NULL;
+    }
+    bool file = !(stat(path, &st) == 0 && S_ISDIR(st.st_mode)) && jm_ifile_open(path, &f, &why) == 0;
+    jm_probe_look(p, path, file ? &f : NULL);
+    const struct jm_importer *best = guess(p);
+    if (!best)
+        unknown(p, file ? &f : NULL, &why, err);
+    if (file)
+        jm_ifile_close(&f);
+    free(p);
+    return best;
 }

@@ -15,6 +15,7 @@
 #include "base/num.h"
 #include "import/mlperf_facts.h"
 #include "import/mlperf_round.h"
+#include "import/probe.h"
 #include "run/run.h"
 #include "wire/loadgen_log.h"
 #include "wire/spl.h"
@@ -53,10 +54,10 @@ static bool locate(const char *path, struct session *s)
     return false;
 }
 
-static int sniff(const char *path)
+static int sniff(const struct jm_probe *p)
 {
     struct session s;
-    if (!locate(path, &s))
+    if (!locate(p->path, &s))
         return 0;
     return exists(s.run_1, "spl.txt") && exists(s.run_1, "mlperf_log_detail.txt") ? 95 : 40;
 }

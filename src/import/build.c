@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "import/build.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+
+#include "base/banned.h"
+
+#define EVENTS_MAX (16u << 20) /* of one request */
+
+static void set(struct jm_build *b, int rc)
+{
+    if (!b->rc && rc < 0)
+        b->rc = rc;
+}
+
+int jm_build_fail(struct jm_build *b, const char *fmt, ...)
+{
+    va_list ap;
+    if (b->rc)
+        return b->rc;
+    va_start(ap, fmt);
+    b->rc = jm_err_vset(b->err, JM_EPARSE, fmt, ap);
+    va_end(ap);
+    return b->rc;
+}
+
+int jm_build_begin(struct jm_build *b, const char *tool, const struct jm_ifile *f,
+                   const struct jm_import_opts *o, const char *out, int64_t date_ns, struct jm_err *err)
+{
+    char source[256];
+    *b = (struct jm_build){.f = f, .o = o, .out = out, .window = -1};
+    b->err = err ? err : &b->own;
+    snprintf(source, sizeof source, "%s %s", tool, jm_ifile_name(f));
+    const struct jm_run_create c = {.label = o->label,
+                                    .kind = "imported",
+                                    .source = source,
+                                    .created_real = date_ns,
+                                    .seed = 1,
+                                    .overwrite = o->overwrite};
+    set(b, jm_run_create(out, &c, &b->w, b->err));
+    jm_build_raw(b, f, jm_ifile_name(f));
+    jm_build_env(b, "import.kind", "%s", tool);
+    jm_build_env(b, "import.file", "%s", f->path);
+    return b->rc;
+}
+
+void jm_build_raw(struct jm_build *b, const struct jm_ifile *f, const char *as)
+{
+    if (!b->rc)
+        set(b, jm_run_put_raw(b->w, as, f->path, f->all, b->err));
+}
+
+static void close_window(struct jm_build *b)
+{
+    if (!b->rc && b->window >= 0)
+        set(b, jm_run_close_window(b->w, b->window, b->t1, b->err));
+    b->last_t1 = b->t1;
+}
+
+int jm_build_end(struct jm_build *b)
+{
+    close_window(b);
+    free(b->ev);
+    b->ev = NULL;
+    if (!b->w)
+        return b->rc;
+    if (!b->rc)
+        set(b, jm_run_seal(b->w, b->err));
+    else {
+        jm_run_abandon(b->w);
+        jm_run_remove(b->out, NULL); /* half an import is none */
+    }
+    b->w = NULL;
+    return b->rc;
+}
+
+void jm_build_env(struct jm_build *b, const char *key, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+    if (b->rc)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    set(b, jm_run_put_env(b->w, key, text, b->err));
+}
+
+void jm_build_env_of(struct jm_build *b, const char *key, const struct jm_jtoken *v)
+{
+    char text[512];
+    if (!b->rc && jm_jtext(v, text, sizeof text))
+        set(b, jm_run_put_env(b->w, key, text, b->err));
+}
+
+void jm_build_missing(struct jm_build *b, const char *what, const char *why)
+{
+    char key[96];
+    snprintf(key, sizeof key, "import.missing.%s", what);
+    jm_build_env(b, key, "%s", why);
+}
+
+void jm_build_times(struct jm_build *b, const char *how)
+{
+    jm_build_env(b, "import.times", "%s", how);
+}
+
+void jm_build_window(struct jm_build *b, int trial, const char *name, int64_t t0, int64_t ns)
+{
+    struct jm_window w = {.trial = trial, .role = JM_R_MEASURE, .t0 = t0};
+    if (b->rc)
+        return;
+    if (ns < 0 || t0 < 0 || t0 > INT64_MAX - ns) {
+        jm_build_fail(b, "%s: a measurement that lasts %.6g s from %.6g s is none", b->f->path,
+                      (double)ns / 1e9, (double)t0 / 1e9);
+        return;
+    }
+    close_window(b);
+    if (b->window < 0) { /* the clock of the run is UTC */
+        struct jm_clock_pair pair = {t0, t0, t0, t0};
+        set(b, jm_run_put_clock_pair(b->w, &pair, b->err));
+    }
+    w.id = b->windows++;
+    snprintf(w.name, sizeof w.name, "%s", name);
+    if (!b->rc)
+        set(b, jm_run_open_window(b->w, &w, b->err));
+    b->window = w.id;
+    b->trial = trial;
+    b->t0 = t0;
+    b->t1 = t0 + (ns ? ns : 1);
+}
+
+void jm_build_window_after(struct jm_build *b, int trial, const char *name, int64_t t0, int64_t ns)
+{
+    int64_t from = b->window >= 0 ? b->t1 : INT64_MIN;
+    jm_build_window(b, trial, name, t0 < from ? from : t0, ns);
+}
+
+/* ---- claims
+ * ------------------------------------------------------------------------------------------------ */
+
+void jm_build_claim(struct jm_build *b, const char *key, const char *metric, const char *stat, double value,
+                    const char *unit, const char *source)
+{
+    struct jm_run_claim c = {.value = value, .window = b->window};
+    if (b->rc)
+        return;
+    snprintf(c.key, sizeof c.key, "%s", key);
+    snprintf(c.metric, sizeof c.metric, "%s", metric ? metric : "");
+    snprintf(c.stat, sizeof c.stat, "%s", stat ? stat : "");
+    snprintf(c.unit, sizeof c.unit, "%s", unit ? unit : "");
+    snprintf(c.source, sizeof c.source, "%s", source ? source : "");
+    set(b, jm_run_put_claim(b->w, &c, b->err));
+}
+
+bool jm_build_stat(struct jm_span s, char stat[16])
+{
+    static const struct {
+        const char *from, *to;
+    } names[] = {{"mean", "mean"},   {"avg", "mean"}, {"average", "mean"}, {"median", "p50"},
+                 {"min", "min"},     {"max", "max"},  {"std", "std"},      {"stddev", "std"},
+                 {"std_dev", "std"}, {"sum", "sum"},  {"count", "count"},  {"total_sum", "sum"},
+                 {"total", "sum"}};
+    double q;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (jm_span_is(s, names[i].from)) {
+            snprintf(stat, 16, "%s", names[i].to);
+            return true;
+        }
+    if (jm_span_starts(s, JM_SPAN("quantiles_")))
+        s = jm_span_sub(s, 10, s.n);
+    if (s.n > 1 && s.n < 12 && (s.p[0] == 'p' || s.p[0] == 'P'))
+        s = jm_span_sub(s, 1, s.n);
+    else if (s.n > 1 && s.n < 12 && s.p[s.n - 1] == '%')
+        s = jm_span_sub(s, 0, s.n - 1);
+    else
+        return false;
+    if (jm_num_double(s, &q) || !(q >= 0 && q <= 100))
+        return false;
+    snprintf(stat, 16, "p%.10g", q);
+    return true;
+}
+
+/* Does key fit the row, and which statistic does its * stand for? */
+static bool fits(const struct jm_claim_row *r, struct jm_span key, char stat[16])
+{
+    struct jm_span want = jm_span_of(r->key);
+    ptrdiff_t star = jm_span_chr(want, '*');
+    if (star < 0) {
+        snprintf(stat, 16, "%s", r->stat ? r->stat : "");
+        return jm_span_eq(want, key);
+    }
+    struct jm_span head = jm_span_sub(want, 0, (size_t)star),
+                   tail = jm_span_sub(want, (size_t)star + 1, want.n);
+    if (key.n <= head.n + tail.n || !jm_span_starts(key, head) || !jm_span_ends(key, tail))
+        return false;
+    return jm_build_stat(jm_span_sub(key, head.n, key.n - head.n - tail.n), stat);
+}
+
+static void one_claim(struct jm_build *b, const char *prefix, const struct jm_jtoken *key,
+                      const struct jm_jtoken *v, const struct jm_claim_row *rows)
+{
+    char name[96], full[160], stat[16] = "";
+    double d;
+    if (!jm_jtext(key, name, sizeof name))
+        return;
+    if (v->type == JM_J_STRING || v->type == JM_J_TRUE || v->type == JM_J_FALSE) {
+        snprintf(full, sizeof full, "file.%s%s", prefix, name);
+        jm_build_env_of(b, full, v);
+        return;
+    }
+    if (v->type != JM_J_NUMBER)
+        return;
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    if (!jm_jnum(v, &d))
+        d = NAN;
+    for (const struct jm_claim_row *r = rows; r && r->key; r++)
+        if (fits(r, jm_span_of(name), stat)) {
+            jm_build_claim(b, full, r->metric, stat, d, r->unit, r->source);
+            return;
+        }
+    jm_build_claim(b, full, "", "", d, "", "");
+}
+
+void jm_build_claims(struct jm_build *b, const struct jm_jtoken *object, const struct jm_claim_row *rows,
+                     const char *prefix)
+{
+    struct jm_jiter it;
+    struct jm_jtoken key, v;
+    int rc = 0;
+    if (b->rc || object->type != JM_J_OBJECT)
+        return;
+    jm_jiter_init(&it, b->f, object);
+    while (!b->rc && (rc = jm_jiter_next(&it, &key, &v, b->err)) > 0)
+        one_claim(b, prefix, &key, &v, rows);
+    set(b, rc);
+}
+
+static void stats(struct jm_build *b, const char *key, const struct jm_jtoken *object, const char *metric,
+                  const char *unit, const char *source, int level)
+{
+    struct jm_jiter it;
+    struct jm_jtoken k, v;
+    char name[64], full[160], stat[16];
+    double d;
+    int rc = 0;
+    if (b->rc || object->type != JM_J_OBJECT || level > 2)
+        return;
+    jm_jiter_init(&it, b->f, object);
+    while (!b->rc && (rc = jm_jiter_next(&it, &k, &v, b->err)) > 0) {
+        if (!jm_jtext(&k, name, sizeof name))
+            continue;
+        snprintf(full, sizeof full, "%s.%s", key, name);
+        if (v.type == JM_J_OBJECT)
+            stats(b, full, &v, metric, unit, source, level + 1);
+        else if (v.type == JM_J_NUMBER && jm_build_stat(jm_span_of(name), stat))
+            jm_build_claim(b, full, metric, stat, jm_jnum(&v, &d) ? d : NAN,
+                           strcmp(stat, "count") ? unit : "", source);
+    }
+    set(b, rc);
+}
+
+void jm_build_stats(struct jm_build *b, const char *key, const struct jm_jtoken *object, const char *metric,
+                    const char *unit, const char *source)
+{
+    stats(b, key, object, metric, unit, source, 0);
+}
+
+/* ---- requests
+ * ---------------------------------------------------------------------------------------------- */
+
+void jm_build_event(struct jm_build *b, int64_t t, int64_t tokens, unsigned flags)
+{
+    if (b->rc)
+        return;
+    if (b->n_ev == b->cap_ev) {
+        size_t cap = b->cap_ev ? 2 * b->cap_ev : 1024;
+        struct jm_token_event *ev = cap <= EVENTS_MAX ? realloc(b->ev, cap * sizeof *ev) : NULL;
+        if (!ev) {
+            b->rc = jm_err_set(b->err, cap <= EVENTS_MAX ? JM_ENOMEM : JM_ELIMIT,
+                               "%s: request %lld has more token events than can be held (%zu)", b->f->path,
+                               (long long)b->requests + 1, b->n_ev);
+            return;
+        }
+        b->ev = ev;
+        b->cap_ev = cap;
+    }
+    bool shared = b->n_ev && b->ev[b->n_ev - 1].t == t;
+    bool known = tokens >= 0 && tokens <= UINT16_MAX;
+    b->ev[b->n_ev++] = (struct jm_token_event){
+        .t = t,
+        .tokens = known ? (uint16_t)tokens : 0,
+        .flags = (uint16_t)(flags | (known ? JM_TE_COUNT_KNOWN : 0) | (shared ? JM_TE_SHARED : 0))};
+}
+
+void jm_build_request(struct jm_build *b, struct jm_request *q)
+{
+    if (b->rc)
+        return;
+    q->id = ++b->requests;
+    q->trial = b->trial;
+    if (b->n_ev) {
+        q->events = (int64_t)b->n_ev;
+        if (q->t[JM_T_FIRST_TOKEN] < 0)
+            q->t[JM_T_FIRST_TOKEN] = b->ev[0].t;
+        if (q->t[JM_T_LAST_TOKEN] < 0)
+            q->t[JM_T_LAST_TOKEN] = b->ev[b->n_ev - 1].t;
+        q->shared_stamp = 0;
+        for (size_t i = 0; i < b->n_ev; i++)
+            q->shared_stamp += (b->ev[i].flags & JM_TE_SHARED) != 0;
+    }
+    if (q->output_tokens >= 0 || q->prompt_tokens >= 0)
+        q->token_source = JM_TOK_IMPORTED;
+    set(b, jm_run_put_request(b->w, q, b->ev, b->n_ev, b->err));
+    b->n_ev = 0;
+    if (b->requests % 1024 == 0) /* bounds the open transaction and what is held of events */
+        set(b, jm_run_flush(b->w, 0, true, b->err));
+}
+
+/* ---- dates
+ * --------------------------------------------------------------------------------------------------- */
+
+bool jm_build_date(struct jm_span s, int64_t *ns, bool *zone)
+{
+    char text[64];
+    s = jm_span_trim(s);
+    *zone = jm_time_parse_rfc3339(s, ns, NULL) == 0;
+    if (*zone)
+        return *ns >= 0;
+    if (s.n == 15 && s.p[8] == '-') /* 20250827-142530 */
+        snprintf(text, sizeof text, "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", s.p, s.p + 4, s.p + 6, s.p + 9,
+                 s.p + 11, s.p + 13);
+    else if (s.n >= 19 && s.n < 40)
+        snprintf(text, sizeof text, "%.*sZ", (int)s.n, s.p);
+    else
+        return false;
+    return jm_time_parse_rfc3339(jm_span_of(text), ns, NULL) == 0 && *ns >= 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every importer of a result file does: a run file with the raw file in it, windows, requests with their
+ * token events, claims, and what is missing by name. The first failure sticks (b->rc): later calls do
+ * nothing, and jm_build_end gives it. */
+#ifndef JM_IMPORT_BUILD_H
+#define JM_IMPORT_BUILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "import/import.h"
+#include "import/json_walk.h"
+#include "run/run.h"
+
+struct jm_build {
+    int rc;
+    struct jm_err *err;
+    struct jm_run_writer *w;
+    const struct jm_ifile *f;
+    const struct jm_import_opts *o;
+    const char *out;
+    int windows, window, trial; /* window: index of the open one, -1 before the first */
+    int64_t t0, t1;             /* of the open window */
+    int64_t last_t1;            /* end of the last one */
+    int64_t requests;
+    struct jm_token_event *ev;
+    size_t n_ev, cap_ev;
+    struct jm_err own;
+};
+
+/* Creates the run and keeps the file in it. tool: "vllm-bench". date_ns: when it was measured, UTC; the mtime
+ * of the file where it does not say. */
+int jm_build_begin(struct jm_build *b, const char *tool, const struct jm_ifile *f,
+                   const struct jm_import_opts *o, const char *out, int64_t date_ns, struct jm_err *err);
+/* Seals the run, or removes it when anything failed. Returns b->rc. */
+int jm_build_end(struct jm_build *b);
+/* A failure that the importer found itself. */
+int jm_build_fail(struct jm_build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Another file that belongs to it, kept in the run. */
+void jm_build_raw(struct jm_build *b, const struct jm_ifile *f, const char *as);
+
+void jm_build_env(struct jm_build *b, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The value of a member as the environment's key; nothing where it is absent, null, an object or an array. */
+void jm_build_env_of(struct jm_build *b, const char *key, const struct jm_jtoken *v);
+/* import.missing.WHAT: "token_times", "the file has means and percentiles only" */
+void jm_build_missing(struct jm_build *b, const char *what, const char *why);
+/* import.times: how the times of the run were come by. */
+void jm_build_times(struct jm_build *b, const char *how);
+
+/* Opens the next window [t0, t0 + ns], role measure; closes the one before. Times are ns UTC. */
+void jm_build_window(struct jm_build *b, int trial, const char *name, int64_t t0, int64_t ns);
+/* The same for files without absolute times: moved behind the window before where it would overlap it. */
+void jm_build_window_after(struct jm_build *b, int trial, const char *name, int64_t t0, int64_t ns);
+
+/* ---- claims: what the file says of itself, about the open window (before the first: about the whole file)
+ */
+void jm_build_claim(struct jm_build *b, const char *key, const char *metric, const char *stat, double value,
+                    const char *unit, const char *source);
+/* A row for keys of an object. key: "duration"; with one * it stands for a statistic ("*_ttft_ms": mean,
+ * median, std, p99, ...), written as stat. */
+struct jm_claim_row {
+    const char *key, *metric, *stat, *unit, *source;
+};
+/* Every number of the object (not of objects in it) by the rows (ended by key == NULL); one that no row names
+ * is a claim without metric and unit. prefix: before the key, "" or "metrics.". Texts, true and false become
+ * "file.<prefix><key>" in the environment. */
+void jm_build_claims(struct jm_build *b, const struct jm_jtoken *object, const struct jm_claim_row *rows,
+                     const char *prefix);
+/* An object of statistics ({"avg": 1, "p99": 2, ...}); key: its name. Numbers deeper are found too
+ * ("percentiles"). */
+void jm_build_stats(struct jm_build *b, const char *key, const struct jm_jtoken *object, const char *metric,
+                    const char *unit, const char *source);
+/* The name of a statistic as claims have it: "avg" -> "mean", "median" and "50%" -> "p50", "stddev" -> "std".
+ * False: it is none. */
+bool jm_build_stat(struct jm_span name, char stat[16]);
+
+/* ---- requests */
+/* A token event of the next request. tokens < 0: not known how many it carried. */
+void jm_build_event(struct jm_build *b, int64_t t, int64_t tokens, unsigned flags);
+/* Puts the request (id and trial are given here) with the events gathered, sets first and last token and
+ * events from them where they are not set, and forgets the events. */
+void jm_build_request(struct jm_build *b, struct jm_request *q);
+
+/* "20250827-142530", "2025-08-27T14:25:30[.123456789][Z|+02:00]" (blank for T) → ns UTC. *zone: it said one;
+ * without one it is taken as UTC. False: no date. */
+bool jm_build_date(struct jm_span text, int64_t *ns, bool *zone);
+
+#endif
