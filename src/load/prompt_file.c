@@ -129,7 +129,16 @@ static int fits_api(const struct where *w, const struct jm_prompt_line *l, const
     return 0;
 }
 
-int jm_prompt_file_read(struct jm_prompts *p, const char *path, struct jm_err *err)
+void jm_prompt_set_release(struct jm_prompt_set *s)
+{
+    jm_str_release(&s->file);
+    free(s->line);
+    s->line = NULL;
+    s->lines = 0;
+}
+
+int jm_prompt_file_read(struct jm_prompt_set *p, const struct jm_reader *reader, const char *path,
+                        struct jm_err *err)
 {
     struct jm_span rest = jm_str_span(&p->file), line;
     struct where w = {path, 0};
@@ -161,7 +170,7 @@ int jm_prompt_file_read(struct jm_prompts *p, const char *path, struct jm_err *e
         struct jm_prompt_line *l = &p->line[p->lines];
         if (take(line, l) != 0)
             return bad(&w, err, "the line is nested too deeply");
-        rc = fits_api(&w, l, p->reader, err);
+        rc = fits_api(&w, l, reader, err);
         if (rc)
             return rc;
         p->lines++;

@@ -50,6 +50,7 @@ void jm_slot_free(struct jm_slot *s)
     if (!s)
         return;
     drop_link(s);
+    jm_talk_free(s->item.talk);
     jm_call_release(&s->call);
     jm_prompt_release(&s->prompt);
     free(s);
@@ -65,9 +66,13 @@ static void finish(struct jm_slot *s)
         drop_link(s);
     s->state = JM_SLOT_IDLE;
     w->busy--;
+    w->open_busy -= s->lane < 0;
     jm_load_deliver(w->l, w, c, jm_str_span(&s->prompt.text));
+    s->item.id = -1;
+    ok = ok || s->cancelled;
     s->failures = ok ? 0 : s->failures + 1;
-    jm_worker_next(w, s, ok);
+    if (!jm_feed_follow(w, s, ok))
+        jm_worker_next(w, s, ok);
 }
 
 static void fail(struct jm_slot *s, enum jm_end end, const char *words, int64_t t)
@@ -110,8 +115,10 @@ static void prepare_call(struct jm_slot *s)
     struct jm_request *r = &s->call.r;
     const struct jm_prompt *p = &s->prompt;
     jm_call_begin(&s->call);
-    r->id = s->id;
-    r->t[JM_T_SCHEDULED] = s->scheduled;
+    r->id = s->item.id;
+    r->session = s->item.session;
+    r->turn = s->item.turn;
+    r->t[JM_T_SCHEDULED] = s->item.due;
     r->t[JM_T_ADMITTED] = s->admitted;
     memcpy(r->slice, p->slice, sizeof r->slice);
     r->asked_isl = p->asked_isl;
@@ -122,27 +129,23 @@ static void prepare_call(struct jm_slot *s)
     s->done_at = -1;
 }
 
-void jm_slot_begin(struct jm_slot *s, int64_t id, int64_t scheduled)
+void jm_slot_begin(struct jm_slot *s, struct jm_made *m)
 {
     struct jm_worker *w = s->w;
-    struct jm_prompt *p = jm_worker_prompt(w);
-    s->id = id;
-    s->scheduled = scheduled;
+    struct jm_prompt swap = s->prompt; /* its memory goes back into the ring */
+    s->prompt = m->prompt;
+    m->prompt = swap;
+    s->item = m->item;
+    m->item.talk = NULL;
     s->admitted = jm_clock_mono(&w->env.clock);
-    s->resent = false;
+    s->resent = s->cancelled = false;
+    s->call.keep_text = w->l->cfg.keep_text || s->item.talk; /* the next turn repeats the answer */
     w->busy++;
+    w->open_busy += s->lane < 0;
     atomic_fetch_add(&w->l->started, 1);
     atomic_fetch_add(&w->l->in_flight, 1);
     s->state = JM_SLOT_CONNECTING;
     s->since = s->admitted;
-    if (!p) {
-        prepare_call(s);
-        fail(s, JM_END_ABORTED, "out of memory while making the request", -1);
-        return;
-    }
-    struct jm_prompt swap = s->prompt; /* its memory goes back into the ring */
-    s->prompt = *p;
-    *p = swap;
     prepare_call(s);
     if (s->open)
         transmit(s);
@@ -175,6 +178,25 @@ static void on_sent(void *self, int64_t t)
     int64_t lag = (t - r->t[JM_T_SCHEDULED]) / JM_NS_PER_US;
     jm_recent_add(&s->w->lag, t, lag);
     jm_hist_add(&s->w->lag_all, lag);
+    if (s->item.cancel_ns >= 0)
+        jm_feed_cancel_at(s->w, s, t + s->item.cancel_ns);
+}
+
+/* The plan gives the request up: the connection is closed, as a user does who leaves. */
+void jm_slot_cancel(struct jm_slot *s, int64_t now)
+{
+    char words[80];
+    if (s->state != JM_SLOT_BUSY)
+        return;
+    if (s->item.cancel_ns >= 0)
+        snprintf(words, sizeof words, "cancelled by the plan after %.6g s", (double)s->item.cancel_ns / 1e9);
+    else
+        snprintf(words, sizeof words, "cancelled by the plan after %lld tokens",
+                 (long long)s->item.cancel_tokens);
+    s->cancelled = true;
+    s->call.r.planned_abort = 1;
+    drop_link(s);
+    fail(s, JM_END_ABORTED, words, now);
 }
 
 static void on_connected(void *self, int64_t t, bool reused)
@@ -221,6 +243,8 @@ static void on_bytes(void *self, struct jm_span in, int64_t t)
     }
     if (over)
         finish(s);
+    else if (s->item.cancel_tokens >= 0 && s->call.counted >= s->item.cancel_tokens)
+        jm_slot_cancel(s, t);
     else if (s->done_at < 0 && jm_call_complete(&s->call))
         s->done_at = t;
 }

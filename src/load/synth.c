@@ -99,6 +99,18 @@ static void compose(const struct jm_prompts *p, int64_t index, int64_t tokens, i
         put_word(p, (size_t)i, out, from);
 }
 
+void jm_synth_piece(const struct jm_prompts *p, int64_t index, int64_t tokens, struct jm_str *out)
+{
+    if (out->len && tokens > 0)
+        jm_str_addc(out, ' ');
+    if (p->mode == JM_ISL_TOKENIZE) {
+        compose(p, index, tokens, -1, out);
+    } else {
+        int64_t n = llround((double)tokens / p->per_word);
+        compose(p, index, 0, n > 0 ? n : tokens > 0, out);
+    }
+}
+
 void jm_synth_text(const struct jm_prompts *p, int64_t index, int isl, struct jm_str *out)
 {
     if (p->mode == JM_ISL_TOKENIZE) {
@@ -272,7 +284,7 @@ static int find_overhead(struct jm_prompts *p, struct jm_err *err)
 
 int jm_synth_calibrate(struct jm_prompts *p, struct jm_err *err)
 {
-    int isl = p->cfg->isl;
+    int isl = p->isl;
     int64_t counted = -1;
     for (p->words = 0; p->words < LISTED; p->words++) {
         p->word[p->words] = list[p->words];

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "load/call.h"
 #include "load/client.h"
+#include "load/feed.h"
 #include "load/hist.h"
 #include "load/load.h"
 #include "load/prompts.h"
@@ -40,18 +41,16 @@ struct jm_slot {
     int64_t opened; /* when it could send */
     struct jm_call call;
     struct jm_prompt prompt;
-    int64_t id, scheduled, admitted;
+    struct jm_item item;
+    int lane;         /* of its slice when it is a user of a closed one, -1: any open request */
+    int user;         /* number among the slice's users */
+    bool cancelled;   /* by plan */
+    int64_t admitted;
     int64_t since;   /* of the present wait: connecting, sending, header, next byte */
     int64_t done_at; /* [DONE] came, the end of the framing did not */
     int failures;    /* in a row */
     int64_t resume_at;
 };
-
-struct jm_arrival {
-    int64_t id, scheduled;
-};
-
-#define JM_READY_PROMPTS 32
 
 struct jm_worker {
     struct jm_load *l;
@@ -67,33 +66,26 @@ struct jm_worker {
     atomic_bool halted; /* sends no more */
     struct jm_link_env env;
 
-    struct jm_slot **slot; /* pointers: callbacks hold them */
-    size_t slots, slots_cap, slots_most;
-    struct jm_slot *idle;
-    size_t busy; /* connecting or busy */
+    struct jm_slot **slot; /* pointers: callbacks hold them. Users of closed slices first */
+    size_t slots, slots_cap;
+    size_t users;     /* slots of closed slices */
+    size_t open_most; /* open requests under way at most */
+    struct jm_slot *idle; /* of the open ones */
+    size_t busy, open_busy; /* connecting or busy */
     size_t opening;
     bool going, stopped, warm; /* warm: what can be opened before the start is open */
-
-    /* requests made ahead, first in first out */
-    struct jm_prompt ready[JM_READY_PROMPTS];
-    size_t ready_at, ready_n;
-    int64_t next_prompt; /* open loop: index of the next one to make */
 
     struct jm_token_event *ev; /* of the request that is handed over, unpacked */
     size_t ev_cap;
 
-    /* open loop */
-    struct jm_rng rng;
-    double due_s;               /* of the next arrival, after t0 */
-    int64_t due_k;              /* its number */
-    struct jm_arrival *backlog; /* due, but no slot free */
-    size_t backlog_at, backlog_n, backlog_cap;
+    struct jm_feed feed;
 
     /* read by others */
     struct jm_recent lag;        /* scheduled → sent, µs, of the last seconds */
     struct jm_recent ttft;       /* scheduled → first token, the same */
     struct jm_hist lag_all, gap; /* gap: between token events, µs */
     _Atomic int64_t cpu_ns, cpu_recent_ppm, kernel, user, stepped;
+    atomic_bool over; /* nothing more will be sent */
     int64_t cpu_at, cpu_was;
     char failed[256]; /* why the worker could not begin */
 };
@@ -106,7 +98,11 @@ struct jm_load {
     struct jm_client client;
     struct jm_reader reader;
     const struct jm_transport *transport;
+    struct jm_plan *plan; /* its own copy */
     struct jm_prompts prompts;
+    struct jm_trace *trace[JM_SLICES_MOST]; /* by slice */
+    int64_t open_most;                      /* open requests under way at most; 0: there are none */
+    bool fixed_ids; /* every request has its number by the schedule alone */
     char model[256];
     struct jm_clock clock;
     int stamping[2]; /* keeps the kernel stamping */
@@ -118,9 +114,12 @@ struct jm_load {
     pthread_cond_t changed;
 
     atomic_bool start, stop, abandon, quit, answered /* a 2xx head came */;
-    _Atomic int64_t next_id, next_prompt;
+    _Atomic int64_t next_id, next_k[JM_SLICES_MOST];
     _Atomic int64_t started, finished, ok, failed, in_flight, tokens, known, uncounted, resent, unsent,
         events, shared;
+    _Atomic int64_t unsent_bare; /* of the unsent: counted, but not in the record */
+    _Atomic int64_t cancelled;   /* by plan */
+    _Atomic int64_t talks_cut;   /* conversations that ended before their last turn */
     _Atomic int64_t refused; /* answers that say "never": refused, TLS, 401, 404, other 4xx */
     _Atomic int64_t cold;    /* workers that are not warm yet */
     _Atomic int64_t osl_right, osl_wrong, isl_right, isl_wrong, isl_cut;
@@ -133,7 +132,8 @@ struct jm_slot *jm_slot_new(struct jm_worker *w);
 void jm_slot_free(struct jm_slot *s);
 bool jm_slot_open(
     struct jm_slot *s); /* begins to connect; false when that is impossible at once (then words are set) */
-void jm_slot_begin(struct jm_slot *s, int64_t id, int64_t scheduled);
+void jm_slot_begin(struct jm_slot *s, struct jm_made *m); /* takes the item, swaps the prompts' memory */
+void jm_slot_cancel(struct jm_slot *s, int64_t now);      /* by plan */
 void jm_slot_check(struct jm_slot *s, int64_t now); /* limits of time */
 void jm_slot_abandon(struct jm_slot *s, const char *words);
 /* worker.c */
@@ -143,13 +143,10 @@ void *jm_worker_run(void *self);
 /* A slot is free again: the next request, if there is one. ok: whether the last one went well. */
 void jm_worker_next(struct jm_worker *w, struct jm_slot *s, bool ok);
 void jm_worker_warm(struct jm_worker *w); /* opens more of the connections that the start needs */
-struct jm_prompt *jm_worker_prompt(struct jm_worker *w); /* the next one; NULL when it cannot be made */
-void jm_worker_publish(struct jm_worker *w);             /* counts that other threads read */
-/* arrivals.c */
-int jm_arrivals_init(struct jm_worker *w, struct jm_err *err);
-void jm_arrivals_start(struct jm_worker *w);
-void jm_arrivals_stop(struct jm_worker *w);
-bool jm_arrivals_waiting(struct jm_worker *w, struct jm_arrival *out); /* takes the oldest of the backlog */
+void jm_worker_publish(struct jm_worker *w); /* counts that other threads read */
+struct jm_slot *jm_worker_slot(struct jm_worker *w); /* a free one for an open request; NULL: none */
+bool jm_worker_has_room(const struct jm_worker *w);
+void jm_worker_idle(struct jm_worker *w, struct jm_slot *s);
 /* driver.c */
 void jm_load_deliver(struct jm_load *l, struct jm_worker *w, struct jm_call *c, struct jm_span prompt);
 void jm_load_changed(struct jm_load *l);

@@ -43,4 +43,6 @@ void jm_request_init(struct jm_request *r)
     r->asked_isl = r->asked_osl = r->prompt_bytes = r->output_bytes = -1;
     r->chunks = r->messages = -1;
     r->quality = NAN;
+    r->session = -1;
+    r->turn = -1;
 }

@@ -79,6 +79,9 @@ struct jm_request {
     int64_t shared_stamp; /* events that came in one read with an earlier one: they share its stamp */
     int stream, reused;   /* whether it streamed, whether the connection was reused */
     double quality;       /* score where quality is given, NAN otherwise */
+    int64_t session;      /* conversation it is a turn of, -1: none */
+    int turn;             /* 0-based, -1: none */
+    int planned_abort;    /* 1: the plan cancelled it, else 0 */
 };
 
 enum jm_token_flag {
