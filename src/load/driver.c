@@ -89,6 +89,8 @@ void jm_load_deliver(struct jm_load *l, struct jm_worker *w, struct jm_call *c, 
         atomic_fetch_add(&l->uncounted, 1);
     atomic_fetch_add(&l->finished, 1);
     atomic_fetch_add(ok ? &l->ok : &l->failed, 1);
+    if (r->planned_abort == 1)
+        atomic_fetch_add(&l->cancelled, 1);
     if (is_refusal(r->end))
         atomic_fetch_add(&l->refused, 1);
     if (!ok) {
@@ -129,13 +131,6 @@ static int own_cfg(struct jm_load *l, struct jm_err *err)
 static int check_cfg(struct jm_load_cfg *cfg, struct jm_err *err)
 {
     struct jm_json *doc = NULL;
-    if (cfg->shape == JM_LOAD_CLOSED && cfg->concurrency < 1)
-        return jm_err_set(err, JM_EINVAL, "a concurrency of %d sends nothing: give at least 1",
-                          cfg->concurrency);
-    if (cfg->shape == JM_LOAD_POISSON && !(cfg->rate > 0 && cfg->rate <= 1e6))
-        return jm_err_set(err, JM_EINVAL,
-                          "a rate of %g requests/s cannot be kept: give more than 0, at most 1000000",
-                          cfg->rate);
     if (cfg->concurrency < 0)
         return jm_err_set(err, JM_EINVAL, "a limit of %d requests under way has no meaning",
                           cfg->concurrency);
@@ -157,41 +152,87 @@ static int check_cfg(struct jm_load_cfg *cfg, struct jm_err *err)
     return 0;
 }
 
-/* Every connection is a file of this process. */
-static int check_files(struct jm_load_cfg *cfg, struct jm_err *err)
+/* The plan, and how many connections it can need: each is a file of this process. */
+static int make_plan(struct jm_load *l, struct jm_err *err)
 {
+    struct jm_load_cfg *cfg = &l->cfg;
+    bool given = cfg->plan != NULL, open = false;
     struct rlimit lim;
-    int64_t most = 1024;
+    int64_t most = 1024, users = 0;
+    l->plan = given ? jm_plan_copy(cfg->plan) : jm_plan_of_cfg(cfg);
+    if (!l->plan)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the plan");
+    cfg->plan = l->plan;
+    int rc = jm_plan_check(l->plan, err);
+    if (rc)
+        return rc;
     if (getrlimit(RLIMIT_NOFILE, &lim) == 0)
         most = lim.rlim_cur > 1000000 ? 1000000 : (int64_t)lim.rlim_cur;
     most -= SPARE_FDS;
     if (most < 1)
         most = 1;
-    if (cfg->shape == JM_LOAD_CLOSED && cfg->concurrency > most)
+    l->fixed_ids = true;
+    for (size_t i = 0; i < l->plan->slices; i++) {
+        const struct jm_slice *s = &l->plan->slice[i];
+        users += jm_slice_most_users(s);
+        open |= jm_slice_open(s);
+        l->fixed_ids &= jm_slice_open(s) && !jm_slice_sessions(s);
+    }
+    if (users > most)
         return jm_err_set(
             err, JM_ELIMIT,
-            "%d connections need more open files than the limit allows: run \"ulimit -n %d\" before",
-            cfg->concurrency, cfg->concurrency + SPARE_FDS);
-    if (cfg->shape == JM_LOAD_POISSON && (cfg->concurrency == 0 || cfg->concurrency > most))
-        cfg->concurrency = (int)most;
+            "%lld connections need more open files than the limit allows: run \"ulimit -n %lld\" before",
+            (long long)users, (long long)users + SPARE_FDS);
+    most -= users;
+    if (open)
+        l->open_most = cfg->concurrency > 0 && cfg->concurrency < most ? cfg->concurrency
+                       : most > 0                                      ? most
+                                                                       : 1;
     return 0;
 }
 
-static int threads_for(const struct jm_load_cfg *cfg)
+static int threads_for(const struct jm_load *l)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    int most = cpus > 2 ? (int)(cpus / 2) : 1, want = 1;
-    if (cfg->threads)
-        want = cfg->threads;
-    else if (cfg->shape == JM_LOAD_CLOSED)
-        want = (cfg->concurrency + STREAMS_THREAD - 1) / STREAMS_THREAD;
-    else
-        want = 1 + (int)(cfg->rate / 500);
-    if (!cfg->threads && want > most)
+    int most = cpus > 2 ? (int)(cpus / 2) : 1;
+    int64_t want = 0, users = 0;
+    double rate = 0;
+    for (size_t i = 0; i < l->plan->slices; i++) {
+        users += jm_slice_most_users(&l->plan->slice[i]);
+        rate += jm_slice_most_rate(&l->plan->slice[i]);
+    }
+    want = (users + STREAMS_THREAD - 1) / STREAMS_THREAD + (l->open_most > 0) + (int64_t)(rate / 500);
+    if (l->cfg.threads)
+        want = l->cfg.threads;
+    else if (want > most)
         want = most;
     if (want > THREADS_MOST)
         want = THREADS_MOST;
-    return want > cfg->concurrency ? cfg->concurrency : want;
+    int64_t slots = users + l->open_most;
+    return (int)(want > slots ? slots : want < 1 ? 1 : want);
+}
+
+static int open_traces(struct jm_load *l, int max_len, struct jm_err *err)
+{
+    for (size_t i = 0; i < l->plan->slices; i++) {
+        const struct jm_slice *s = &l->plan->slice[i];
+        struct jm_trace_opts o = {.format = s->trace_format,
+                                  .from = s->trace_from,
+                                  .most_tokens = max_len,
+                                  .oversize = (int)s->oversize,
+                                  .default_osl = s->osl.kind != JM_LEN_NONE ? jm_length_most(&s->osl) : -1};
+        int rc = s->trace ? jm_trace_open(s->trace, &o, &l->trace[i], err) : 0;
+        if (rc)
+            return rc;
+        if (l->trace[i] && s->arrive == JM_ARRIVE_TRACE && jm_trace_facts(l->trace[i])->span < 0)
+            return jm_err_set(err, JM_EINVAL,
+                              "%s (%s) has no times: say how its requests arrive, by a rate or a concurrency",
+                              s->trace, jm_trace_facts(l->trace[i])->format);
+        if (l->trace[i] && s->trace_sessions && !jm_trace_facts(l->trace[i])->texts)
+            return jm_err_set(err, JM_EINVAL, "%s (%s) holds no conversations: its sessions cannot be played",
+                              s->trace, jm_trace_facts(l->trace[i])->format);
+    }
+    return 0;
 }
 
 static void init_sync(struct jm_load *l)
@@ -301,12 +342,11 @@ int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, 
     l->stamping[0] = l->stamping[1] = -1;
     init_sync(l);
     jm_str_init(&l->client.auth);
-    jm_str_init(&l->prompts.file);
     int rc = own_cfg(l, err);
     if (rc == 0)
         rc = check_cfg(&l->cfg, err);
     if (rc == 0)
-        rc = check_files(&l->cfg, err);
+        rc = make_plan(l, err);
     const struct jm_dialect_row *row;
     if (rc == 0 && !is_auto(l->cfg.api)) {
         rc = jm_dialect_need(l->cfg.api, &row, err);
@@ -327,8 +367,11 @@ int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, 
             close(fd);
     }
     if (rc == 0)
+        rc = open_traces(l, max_len, err);
+    if (rc == 0)
         rc = jm_prompts_init(&l->prompts, &l->cfg, &l->reader, &l->client, l->model, max_len, err);
-    l->workers = threads_for(&l->cfg);
+    if (rc == 0)
+        l->workers = threads_for(l);
     if (rc == 0 && !jm_stamps_warm(&l->clock, l->stamping))
         jm_logf(l->cfg.log, JM_LOG_WARN, ROOM,
                 "this kernel gives no receive stamps: times are taken when bytes are read");
@@ -378,7 +421,12 @@ void jm_load_live(struct jm_load *l, struct jm_load_live *out)
         jm_recent_sum(&l->worker[i]->ttft, now, ttft);
         ppm += atomic_load(&l->worker[i]->cpu_recent_ppm);
     }
+    bool over = true;
+    for (int i = 0; i < l->workers; i++)
+        over &= atomic_load(&l->worker[i]->over);
     *out = (struct jm_load_live){.started = atomic_load(&l->started),
+                                 .aborted = atomic_load(&l->cancelled),
+                                 .over = over && atomic_load(&l->in_flight) == 0,
                                  .finished = atomic_load(&l->finished),
                                  .ok = atomic_load(&l->ok),
                                  .failed = atomic_load(&l->failed),
@@ -433,6 +481,9 @@ void jm_load_free(struct jm_load *l)
         if (l->stamping[i] >= 0)
             close(l->stamping[i]);
     jm_prompts_release(&l->prompts);
+    for (size_t i = 0; i < JM_SLICES_MOST; i++)
+        jm_trace_free(l->trace[i]);
+    jm_plan_free(l->plan);
     jm_client_release(&l->client);
     for (size_t i = 0; i < sizeof l->strings / sizeof *l->strings; i++)
         free(l->strings[i]);

@@ -44,29 +44,37 @@ static void plan(const struct out *o, const struct jm_load *l)
          l->client.target.prefix);
     fact(o, "load.api", "%s", l->reader.row->name);
     fact(o, "load.model", "%s", l->model);
-    fact(o, "load.shape", "%s", c->shape == JM_LOAD_CLOSED ? "closed" : "poisson");
-    if (c->concurrency > 0)
-        fact(o, c->shape == JM_LOAD_CLOSED ? "load.concurrency" : "load.in_flight_limit", "%d",
-             c->concurrency);
-    if (c->shape == JM_LOAD_POISSON)
-        fact(o, "load.rate", "%.17g", c->rate);
+    const struct jm_slice *one = &l->plan->slice[0];
+    if (l->plan->slices > 1)
+        fact(o, "load.shape", "%zu slices", l->plan->slices);
+    else
+        fact(o, "load.shape", "%s", jm_arrive_name(one->arrive));
+    if (l->plan->slices == 1 && one->users > 0)
+        fact(o, "load.concurrency", "%d", one->users);
+    if (l->open_most > 0)
+        fact(o, "load.in_flight_limit", "%lld", (long long)l->open_most);
+    if (l->plan->slices == 1 && one->rate > 0)
+        fact(o, "load.rate", "%.17g", one->rate);
     fact(o, "load.seed", "%llu", (unsigned long long)c->seed);
     fact(o, "load.threads", "%d", l->workers);
-    fact(o, "load.synthetic", "%s", l->prompts.lines ? "no" : "yes");
+    fact(o, "load.synthetic", "%s", l->prompts.synthetic ? "yes" : "no");
     fact(o, "load.prompts.sha256", "%s", l->prompts.sha256);
-    if (l->prompts.lines) {
-        fact(o, "load.prompts.count", "%zu", l->prompts.lines);
-        fact(o, "load.prompts.repeated", "%s",
-             atomic_load(&l->started) > (int64_t)l->prompts.lines ? "yes" : "no");
-    } else {
-        fact(o, "load.isl", "%d", c->isl);
+    size_t lines = l->plan->slices == 1 ? l->prompts.set[0].lines : 0;
+    if (lines) {
+        fact(o, "load.prompts.count", "%zu", lines);
+        fact(o, "load.prompts.repeated", "%s", atomic_load(&l->started) > (int64_t)lines ? "yes" : "no");
+    }
+    if (l->prompts.synthetic) {
+        if (l->plan->slices == 1 && one->isl.kind == JM_LEN_FIXED)
+            fact(o, "load.isl", "%lld", (long long)one->isl.min);
         fact(o, "load.isl.mode", "%s", jm_isl_mode_name(l->prompts.mode));
         fact(o, "load.isl.checked", "%s", l->prompts.checked ? "yes" : "no");
         number(o, "load.isl.overhead", l->prompts.overhead);
-        fact(o, "load.prompts.shared", "%s", c->shared_prompt ? "yes" : "no");
+        if (l->plan->slices == 1)
+            fact(o, "load.prompts.shared", "%s", one->same_prompt ? "yes" : "no");
     }
-    if (c->osl > 0)
-        fact(o, "load.osl", "%d", c->osl);
+    if (l->plan->slices == 1 && one->osl.kind == JM_LEN_FIXED)
+        fact(o, "load.osl", "%lld", (long long)one->osl.min);
     fact(o, "load.ignore_eos", "%s", c->ignore_eos ? "yes" : "no");
     if (c->extra_json)
         fact(o, "load.extra", "%.500s", c->extra_json);
@@ -157,8 +165,8 @@ static void client(const struct out *o, const struct jm_load *l)
     if (isnan(late)) {
         fact(o, "load.client", "unknown: nothing was sent");
     } else {
-        bool slow = !isnan(itl) && ((late > LATE_SHARE * itl && l->cfg.shape == JM_LOAD_POISSON) ||
-                                    (kernel > 0 && read > itl));
+        bool slow =
+            !isnan(itl) && ((late > LATE_SHARE * itl && l->open_most > 0) || (kernel > 0 && read > itl));
         fact(o, "load.client", "%s", slow || busiest > BUSY_SHARE ? "client-limited" : "ok");
     }
 }

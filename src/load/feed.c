@@ -228,7 +228,8 @@ void jm_feed_top_up(struct jm_worker *w)
 }
 
 /* --- open loop
- * --------------------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------------------
+ */
 static struct jm_lane *open_lane(struct jm_worker *w)
 {
     struct jm_feed *f = &w->feed;
@@ -317,7 +318,8 @@ void jm_feed_pump(struct jm_worker *w)
 }
 
 /* --- closed loop
- * --------------------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------------------
+ */
 void jm_feed_user(struct jm_worker *w, struct jm_slot *s)
 {
     struct jm_lane *l = w->feed.lane[s->lane];
@@ -347,8 +349,7 @@ bool jm_feed_follow(struct jm_worker *w, struct jm_slot *s, bool ok)
     s->item.talk = NULL;
     if (!t)
         return false;
-    if (!ok || w->stopped || t->turn + 1 >= t->turns ||
-        (capped(w, atomic_load(&w->l->next_id)))) {
+    if (!ok || w->stopped || t->turn + 1 >= t->turns || (capped(w, atomic_load(&w->l->next_id)))) {
         if (t->turn + 1 < t->turns)
             atomic_fetch_add(&w->l->talks_cut, 1);
         jm_talk_free(t);
@@ -405,7 +406,8 @@ void jm_feed_alarms(struct jm_worker *w, int64_t now)
 }
 
 /* --- the end
- * --------------------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------------------
+ */
 bool jm_feed_over(const struct jm_worker *w)
 {
     const struct jm_feed *f = &w->feed;
@@ -435,8 +437,8 @@ static void not_sent(struct jm_worker *w, const struct jm_item *it, int64_t due)
     c.r.session = it->session;
     c.r.turn = it->turn;
     memcpy(c.r.slice, slice_of(w, it->slice)->name, sizeof c.r.slice);
-    jm_call_fail(&c, JM_END_UNFINISHED,
-                 "not sent: as many requests as allowed were under way until the end", -1);
+    jm_call_fail(&c, JM_END_UNFINISHED, "not sent: as many requests as allowed were under way until the end",
+                 -1);
     atomic_fetch_add(&w->l->started, 1);
     atomic_fetch_add(&w->l->in_flight, 1);
     jm_load_deliver(w->l, w, &c, (struct jm_span){0});

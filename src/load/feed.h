@@ -75,8 +75,8 @@ struct jm_feed {
     size_t sources;
     int64_t merged; /* arrivals of all open slices so far */
     struct jm_lane **lane;
-    size_t lanes, turn; /* turn: the lane that is topped up next */
-    struct jm_trace **trace; /* by slice; NULL: none */
+    size_t lanes, turn;               /* turn: the lane that is topped up next */
+    struct jm_trace **trace;          /* by slice; NULL: none */
     struct jm_alarm *follow, *cancel; /* heaps by time */
     size_t follows, follows_cap, cancels, cancels_cap;
     bool pumping;
@@ -97,7 +97,8 @@ bool jm_feed_follow(struct jm_worker *w, struct jm_slot *s, bool ok);
 /* The plan gives up this request at t. */
 void jm_feed_cancel_at(struct jm_worker *w, struct jm_slot *s, int64_t t);
 void jm_feed_alarms(struct jm_worker *w, int64_t now);
-/* At the end: what is due and was never sent becomes a request that says so; beyond a number it is counted. */
+/* At the end: what is due and was never sent becomes a request that says so; beyond a number it is counted.
+ */
 void jm_feed_give_up(struct jm_worker *w);
 /* Nothing more will ever be sent. */
 bool jm_feed_over(const struct jm_worker *w);

@@ -93,7 +93,8 @@ double jm_length_mean(const struct jm_length *l)
 
 int64_t jm_length_most(const struct jm_length *l)
 {
-    return l->kind == JM_LEN_NONE ? 0 : l->kind == JM_LEN_LOGNORMAL && l->max == TOKENS_MOST
+    return l->kind == JM_LEN_NONE ? 0
+           : l->kind == JM_LEN_LOGNORMAL && l->max == TOKENS_MOST
                ? (int64_t)fmin(l->median * exp(4 * l->sigma), TOKENS_MOST)
                : l->max;
 }

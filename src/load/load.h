@@ -19,13 +19,18 @@
 
 enum jm_load_shape { JM_LOAD_CLOSED /* concurrency */, JM_LOAD_POISSON /* rate */ };
 
+struct jm_plan;
+
 struct jm_load_cfg {
     const char *url; /* "http://host:8000", with or without /v1 */
     const char *api; /* a dialect's name ("openai.chat", "chat", ...); NULL or "auto": as the engine speaks */
     const char *model;   /* NULL: the first of /v1/models */
     const char *api_key; /* NULL: none */
+    const struct jm_plan *plan; /* load/plan.h: slices with shapes, traces, sessions; NULL: one slice from shape,
+                                   rate, concurrency, isl, osl, prompts_path and shared_prompt below */
     enum jm_load_shape shape;
-    int concurrency; /* closed: requests in flight; open: the most in flight (0: no limit) */
+    int concurrency; /* closed: requests in flight; open (or with a plan): the most open-loop requests in
+                        flight (0: no limit) */
     double rate;     /* open: requests/s */
     uint64_t seed;
     int isl, osl;             /* synthetic prompts: tokens asked for */
@@ -62,6 +67,8 @@ struct jm_load_live {
     int64_t started, finished, ok, failed, in_flight,
         tokens;    /* tokens: events or counted, for progress only */
     int64_t known; /* output tokens that the server counted: as they come where it says so, else at the end */
+    int64_t aborted;   /* of `failed`: cancelled by the plan */
+    bool over;         /* everything planned was sent, and nothing is under way */
     int64_t uncounted;               /* successful requests whose tokens nobody counted */
     double ttft_p50_ms, ttft_p99_ms; /* scheduled → first token, of the last 10 s; NAN: none */
     double lag_p99_ms;               /* scheduled → sent, of the last 10 s; NAN: none */

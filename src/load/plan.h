@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What load is put on an endpoint: a plan of one or more slices, each with its arrivals, lengths, sessions and
- * contract. A plan is plain data and pure arithmetic: the same plan and seed give the same schedule and the
- * same requests, whatever the threads and whatever the server does. The simple settings (a concurrency, a
+/* What load is put on an endpoint: a plan of one or more slices, each with its arrivals, lengths, sessions
+ * and contract. A plan is plain data and pure arithmetic: the same plan and seed give the same schedule and
+ * the same requests, whatever the threads and whatever the server does. The simple settings (a concurrency, a
  * rate) are a plan of one slice, so that there is one path. */
 #ifndef JM_LOAD_PLAN_H
 #define JM_LOAD_PLAN_H
@@ -19,9 +19,9 @@ enum jm_arrive {
     JM_ARRIVE_CLOSED,   /* users: each sends when its last request ended */
     JM_ARRIVE_POISSON,  /* open loop, exponential gaps */
     JM_ARRIVE_CONSTANT, /* open loop, equal gaps, the first at once */
-    JM_ARRIVE_GAMMA,    /* open loop, gaps of shape `burstiness` and scale 1 / (rate burstiness), as in vLLM */
-    JM_ARRIVE_BURST,    /* `count` requests at once */
-    JM_ARRIVE_TRACE     /* as a file says */
+    JM_ARRIVE_GAMMA, /* open loop, gaps of shape `burstiness` and scale 1 / (rate burstiness), as in vLLM */
+    JM_ARRIVE_BURST, /* `count` requests at once */
+    JM_ARRIVE_TRACE  /* as a file says */
 };
 
 /* A number of tokens (or turns). */
@@ -50,12 +50,12 @@ struct jm_slice {
     double burstiness; /* gamma */
     int users;         /* closed */
     struct jm_stage *stage;
-    size_t stages;      /* instead of rate or users; the slice ends with the last one */
-    int64_t count;      /* most requests; 0: no limit. burst: how many */
-    int64_t start_ns;   /* begins so long after the load */
-    int64_t min_ns;     /* with count: goes on at least so long (MLPerf) */
+    size_t stages;    /* instead of rate or users; the slice ends with the last one */
+    int64_t count;    /* most requests; 0: no limit. burst: how many */
+    int64_t start_ns; /* begins so long after the load */
+    int64_t min_ns;   /* with count: goes on at least so long (MLPerf) */
     struct jm_length isl, osl;
-    const char *prompts; /* JSONL file instead of synthetic prompts */
+    const char *prompts;                  /* JSONL file instead of synthetic prompts */
     int64_t prefix_groups, prefix_tokens; /* shared prefix: so many different ones, so long; 0: none */
     bool same_prompt;                     /* every request sends the same prompt */
     struct jm_length turns;               /* sessions: requests of one conversation; none: 1 */
@@ -74,10 +74,10 @@ struct jm_slice {
 struct jm_plan {
     struct jm_slice *slice;
     size_t slices;
-    bool sequential;   /* one slice after the other, each in a window of its own */
-    char scenario[32]; /* "mlperf-server", "mlperf-offline", "" */
+    bool sequential;                            /* one slice after the other, each in a window of its own */
+    char scenario[32];                          /* "mlperf-server", "mlperf-offline", "" */
     char benchmark[48], round[16], source[160]; /* of the scenario's constraints */
-    char **arena; /* texts of the plan */
+    char **arena;                               /* texts of the plan */
     size_t n_arena;
 };
 
@@ -118,14 +118,15 @@ int jm_cancel_parse(struct jm_slice *s, const char *text, struct jm_err *err);
 /* "2 s", "exponential 2 s" */
 int jm_think_parse(struct jm_slice *s, const char *text, struct jm_err *err);
 
-/* --- arrivals (shape.c). Time is rescaled: arrivals of a process with one a second on average, mapped through
- * the integral of the rate; so that every ramp has every kind of arrivals, on one absolute schedule. */
+/* --- arrivals (shape.c). Time is rescaled: arrivals of a process with one a second on average, mapped
+ * through the integral of the rate; so that every ramp has every kind of arrivals, on one absolute schedule.
+ */
 struct jm_shape {
     const struct jm_slice *s;
     struct jm_rng rng;
-    double sum;   /* arrivals expected until the latest one */
-    int64_t k;    /* its number, -1 before the first */
-    size_t stage; /* where it lies */
+    double sum;           /* arrivals expected until the latest one */
+    int64_t k;            /* its number, -1 before the first */
+    size_t stage;         /* where it lies */
     double before, begin; /* expected arrivals and seconds before that stage */
 };
 void jm_shape_init(struct jm_shape *g, const struct jm_slice *s, uint64_t seed, int slice);
@@ -151,13 +152,13 @@ int jm_plan_yaml(struct jm_span text, const char *file, struct jm_plan **out, st
 
 /* --- MLPerf scenarios (mlperf.c): the constraints of a benchmark, from mlperf_scenarios.tsv */
 struct jm_mlperf {
-    char benchmark[48];      /* "llama2-70b" */
-    char round[16];          /* "v5.1": the table's own */
-    double ttft_s, tpot_s;   /* Server, NAN: none */
-    double e2e_s;            /* Server, NAN: none */
-    int64_t samples;         /* Offline: least number; Server: least queries */
+    char benchmark[48];    /* "llama2-70b" */
+    char round[16];        /* "v5.1": the table's own */
+    double ttft_s, tpot_s; /* Server, NAN: none */
+    double e2e_s;          /* Server, NAN: none */
+    int64_t samples;       /* Offline: least number; Server: least queries */
     int64_t min_ns;
-    double percentile;       /* of the constraints */
+    double percentile; /* of the constraints */
     char source[160];
 };
 /* "llama2-70b-99" and "-99.9" name accuracy targets, which do not change the constraints. */

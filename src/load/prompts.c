@@ -96,11 +96,12 @@ static int prepare_slice(struct jm_prompts *p, size_t i, struct jm_err *err)
         return jm_err_set(err, JM_EINVAL,
                           "nothing to send: give a file of prompts, or the length of synthetic ones");
     if (p->max_model_len > 0 && isl + (osl > 0 ? osl : 1) > p->max_model_len)
-        return jm_err_set(err, JM_ERANGE,
-                          "%s%s%lld prompt tokens and %lld answer tokens do not fit the model's length of %d: "
-                          "ask for less, or start the engine with a longer one",
-                          s->name, s->name[0] ? ": " : "", (long long)isl, (long long)(osl > 0 ? osl : 1),
-                          p->max_model_len);
+        return jm_err_set(
+            err, JM_ERANGE,
+            "%s%s%lld prompt tokens and %lld answer tokens do not fit the model's length of %d: "
+            "ask for less, or start the engine with a longer one",
+            s->name, s->name[0] ? ": " : "", (long long)isl, (long long)(osl > 0 ? osl : 1),
+            p->max_model_len);
     p->synthetic = true;
     /* the longest one is tried: a server that cuts prompts cuts that one */
     if (isl > p->isl)
@@ -229,7 +230,8 @@ static void blocks(const struct jm_prompts *p, const struct jm_recipe *r, int64_
     int64_t left = r->draw.isl - llround(p->overhead), b = r->row->block_tokens;
     for (size_t i = 0; i < r->row->blocks && left > 0; i++) {
         int64_t n = left < b ? left : b;
-        jm_synth_piece(p, shared_index((uint64_t)r->row->block[i] * 2654435761u + (uint64_t)r->slice), n, out);
+        jm_synth_piece(p, shared_index((uint64_t)r->row->block[i] * 2654435761u + (uint64_t)r->slice), n,
+                       out);
         left -= n;
     }
     if (left > 0)
@@ -247,8 +249,8 @@ static void make_text(const struct jm_prompts *p, const struct jm_recipe *r, int
         blocks(p, r, index, out);
     } else if (s->prefix_groups > 0 && isl > 0) {
         int64_t left = isl - llround(p->overhead), n = s->prefix_tokens < left ? s->prefix_tokens : left;
-        jm_synth_piece(p,
-                       shared_index(jm_plan_stream(r->slice, r->draw.prefix_group, 99)), n > 0 ? n : 1, out);
+        jm_synth_piece(p, shared_index(jm_plan_stream(r->slice, r->draw.prefix_group, 99)), n > 0 ? n : 1,
+                       out);
         if (left > n)
             jm_synth_piece(p, index, left - n, out);
     } else {

@@ -52,7 +52,7 @@ struct jm_prompts {
     const struct jm_reader *reader;
     struct jm_client *client;
     const char *model;
-    char sha256[65]; /* of the file, or of what the synthetic prompts are made from */
+    char sha256[65];           /* of the file, or of what the synthetic prompts are made from */
     struct jm_prompt_set *set; /* by slice; without lines: synthetic */
     /* synthetic */
     bool synthetic;

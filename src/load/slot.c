@@ -27,6 +27,8 @@ struct jm_slot *jm_slot_new(struct jm_worker *w)
     if (!s)
         return NULL;
     s->w = w;
+    s->lane = -1;
+    s->item.id = -1;
     jm_call_init(&s->call, &w->l->reader, w->l->cfg.keep_text);
     s->call.ev.late = w->l->cfg.keep_behind;
     jm_prompt_init(&s->prompt);

@@ -2,8 +2,8 @@
 /* Traces and data sets of requests, read row by row with bounded memory. A format is one file and one row in
  * trace.c; the format is found by the first bytes of the file. Errors name the file and the line.
  *
- * Times are ns after the trace's earliest one. A file whose times are out of order is read through an index of
- * 16 bytes a row; all others in one stream. */
+ * Times are ns after the trace's earliest one. A file whose times are out of order is read through an index
+ * of 16 bytes a row; all others in one stream. */
 #ifndef JM_LOAD_TRACE_H
 #define JM_LOAD_TRACE_H
 
@@ -20,10 +20,10 @@ struct jm_trace_turn {
 };
 
 struct jm_trace_row {
-    int64_t t;        /* as the file says, in ns since its own zero; -1: the format has no times */
-    int64_t isl, osl; /* tokens; -1: not said */
-    int64_t session;  /* -1 none */
-    int64_t images;   /* that go with the prompt; they are not sent */
+    int64_t t;            /* as the file says, in ns since its own zero; -1: the format has no times */
+    int64_t isl, osl;     /* tokens; -1: not said */
+    int64_t session;      /* -1 none */
+    int64_t images;       /* that go with the prompt; they are not sent */
     const int64_t *block; /* hashes of the prompt's blocks: equal ids are equal text; NULL: none */
     size_t blocks;
     int block_tokens;
@@ -32,12 +32,12 @@ struct jm_trace_row {
 };
 
 struct jm_trace_opts {
-    const char *format;   /* NULL or "auto": by content */
-    int64_t from;         /* ns: rows before are left out */
-    int64_t most_tokens;  /* of prompt and answer together, -1: no limit */
-    int oversize;         /* enum jm_oversize: what becomes of longer ones */
-    size_t line_most;     /* longest line or document, bytes; 0: 16 MiB */
-    int64_t default_osl;  /* where the file does not say, -1: not */
+    const char *format;  /* NULL or "auto": by content */
+    int64_t from;        /* ns: rows before are left out */
+    int64_t most_tokens; /* of prompt and answer together, -1: no limit */
+    int oversize;        /* enum jm_oversize: what becomes of longer ones */
+    size_t line_most;    /* longest line or document, bytes; 0: 16 MiB */
+    int64_t default_osl; /* where the file does not say, -1: not */
 };
 
 /* What a whole file holds; found by reading it once before anything is sent. */
@@ -96,7 +96,8 @@ struct jm_trace_format {
     /* Could it be this one? line: the first line, or the first object. */
     bool (*is)(struct jm_span line);
     int (*head)(struct jm_trace_parse *p, struct jm_span line, struct jm_err *err);
-    /* 1: a row, 0: nothing to send (failed in the original), or JM_EPARSE with what is wrong and what to do */
+    /* 1: a row, 0: nothing to send (failed in the original), or JM_EPARSE with what is wrong and what to do
+     */
     int (*row)(struct jm_trace_parse *p, struct jm_span line, struct jm_trace_row *out, struct jm_err *err);
 };
 extern const struct jm_trace_format jm_trace_mooncake, jm_trace_bailian, jm_trace_weka, jm_trace_timed,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/worker.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/banned.h"
@@ -15,51 +17,19 @@
 #define PAUSE_MOST  JM_NS_PER_S
 #define OPEN_AT_ONCE                                                                                         \
     64 /* connections being opened: a burst overflows the server's queue, which costs a second */
-#define AHEAD_OPEN    8 /* open loop: connections before the start */
-#define PROMPTS_AHEAD 16
+#define AHEAD_OPEN 8 /* open loop: connections before the start */
 
-static bool open_loop(const struct jm_worker *w)
+static bool user_slot(const struct jm_slot *s)
 {
-    return w->l->cfg.shape == JM_LOAD_POISSON;
-}
-
-/* --- requests made ahead
- * ------------------------------------------------------------------------------------------ */
-static int64_t next_index(struct jm_worker *w)
-{
-    if (!open_loop(w))
-        return atomic_fetch_add(&w->l->next_prompt, 1);
-    int64_t k = w->next_prompt;
-    w->next_prompt += w->l->workers;
-    return k;
-}
-
-static bool make_one(struct jm_worker *w)
-{
-    struct jm_prompt *p = &w->ready[(w->ready_at + w->ready_n) % JM_READY_PROMPTS];
-    struct jm_err err;
-    if (jm_prompts_make(&w->l->prompts, next_index(w), p, &err) != 0)
-        return false;
-    w->ready_n++;
-    return true;
-}
-
-struct jm_prompt *jm_worker_prompt(struct jm_worker *w)
-{
-    if (!w->ready_n && !make_one(w))
-        return NULL;
-    struct jm_prompt *p = &w->ready[w->ready_at];
-    w->ready_at = (w->ready_at + 1) % JM_READY_PROMPTS;
-    w->ready_n--;
-    return p; /* valid until the next one is made */
+    return s->lane >= 0;
 }
 
 /* Between two waits of the loop: one a round, so that bytes never wait long for it. */
 static void on_prepare(uv_prepare_t *h)
 {
     struct jm_worker *w = h->data;
-    if (!w->stopped && w->ready_n < PROMPTS_AHEAD)
-        make_one(w);
+    if (!w->stopped)
+        jm_feed_top_up(w);
 }
 
 /* --- before the start
@@ -87,90 +57,92 @@ void jm_worker_warm(struct jm_worker *w)
 
 /* --- going
  * -------------------------------------------------------------------------------------------------------- */
-static void make_idle(struct jm_worker *w, struct jm_slot *s)
+void jm_worker_idle(struct jm_worker *w, struct jm_slot *s)
 {
     s->state = JM_SLOT_IDLE;
+    if (user_slot(s))
+        return;
     s->next_idle = w->idle;
     w->idle = s;
 }
 
-static void next_closed(struct jm_worker *w, struct jm_slot *s, bool ok)
+bool jm_worker_has_room(const struct jm_worker *w)
 {
-    int64_t now = jm_clock_mono(&w->env.clock);
-    if (!ok) { /* an endpoint that fails at once would be asked as fast as it can answer */
-        int64_t pause = PAUSE_FIRST << (s->failures < 6 ? s->failures - 1 : 5);
-        s->resume_at = now + (pause < PAUSE_MOST ? pause : PAUSE_MOST);
-        s->state = JM_SLOT_PAUSED;
-        return;
+    return w->open_busy < w->open_most;
+}
+
+struct jm_slot *jm_worker_slot(struct jm_worker *w)
+{
+    struct jm_slot *s = w->idle;
+    if (!jm_worker_has_room(w))
+        return NULL;
+    if (s) {
+        w->idle = s->next_idle;
+        return s;
     }
-    int64_t k = atomic_fetch_add(&w->l->next_id, 1);
-    if (w->l->cfg.max_requests > 0 && k >= w->l->cfg.max_requests) {
-        make_idle(w, s);
-        return;
+    if (w->slots == w->slots_cap) {
+        size_t cap = w->slots_cap ? w->slots_cap * 2 : 64;
+        struct jm_slot **p = realloc(w->slot, cap * sizeof(struct jm_slot *));
+        if (!p)
+            return NULL;
+        w->slot = p;
+        w->slots_cap = cap;
     }
-    jm_slot_begin(s, w->l->cfg.first_id + k, now);
+    if ((s = jm_slot_new(w)) != NULL)
+        w->slot[w->slots++] = s;
+    return s;
 }
 
 void jm_worker_next(struct jm_worker *w, struct jm_slot *s, bool ok)
 {
-    struct jm_arrival a;
     if (w->stopped) {
-        make_idle(w, s);
-    } else if (!open_loop(w)) {
-        next_closed(w, s, ok);
-    } else if (ok && jm_arrivals_waiting(w, &a)) {
-        jm_slot_begin(s, a.id, a.scheduled);
-    } else { /* after a failure the next tick takes the oldest one, so that failures at once do not nest */
-        make_idle(w, s);
+        jm_worker_idle(w, s);
+    } else if (!user_slot(s)) {
+        jm_worker_idle(w, s);
+        if (ok) /* after a failure the next tick takes the oldest one, so that failures at once do not nest */
+            jm_feed_pump(w);
+    } else if (!ok) { /* an endpoint that fails at once would be asked as fast as it can answer */
+        int64_t pause = PAUSE_FIRST << (s->failures < 6 ? s->failures - 1 : 5);
+        s->resume_at = jm_clock_mono(&w->env.clock) + (pause < PAUSE_MOST ? pause : PAUSE_MOST);
+        s->state = JM_SLOT_PAUSED;
+    } else {
+        jm_feed_user(w, s);
     }
+}
+
+static void on_timer(uv_poll_t *h, int status, int events)
+{
+    struct jm_worker *w = h->data;
+    uint64_t ticks;
+    (void)status;
+    (void)events;
+    (void)!read(w->timer_fd, &ticks, sizeof ticks);
+    jm_feed_alarms(w, jm_clock_mono(&w->env.clock));
+    jm_feed_pump(w);
+    jm_feed_arm(w);
 }
 
 static void go(struct jm_worker *w)
 {
     w->going = w->env.going = true;
     now_warm(w);
-    if (open_loop(w)) {
-        for (size_t i = w->slots; i > 0; i--)
-            make_idle(w, w->slot[i - 1]);
-        jm_arrivals_start(w);
-        return;
-    }
-    for (size_t i = 0; i < w->slots; i++)
+    for (size_t i = w->slots; i > w->users; i--)
+        jm_worker_idle(w, w->slot[i - 1]);
+    for (size_t i = 0; i < w->users; i++)
         if (w->slot[i]->state == JM_SLOT_IDLE)
-            next_closed(w, w->slot[i], true);
-}
-
-/* Arrivals that never got a slot are requests too: their schedule is the evidence that the plan was not kept.
- */
-static void give_up_backlog(struct jm_worker *w)
-{
-    struct jm_arrival a;
-    while (jm_arrivals_waiting(w, &a)) {
-        struct jm_call c;
-        jm_call_init(&c, &w->l->reader, false);
-        c.r.id = a.id;
-        c.r.t[JM_T_SCHEDULED] = a.scheduled;
-        jm_call_fail(&c, JM_END_UNFINISHED,
-                     "not sent: as many requests as allowed were under way until the end", -1);
-        atomic_fetch_add(&w->l->started, 1);
-        atomic_fetch_add(&w->l->in_flight, 1);
-        atomic_fetch_add(&w->l->unsent, 1);
-        jm_load_deliver(w->l, w, &c, (struct jm_span){0});
-        jm_call_release(&c);
-    }
+            jm_feed_user(w, w->slot[i]);
+    jm_feed_pump(w);
 }
 
 static void halt(struct jm_worker *w)
 {
     w->stopped = true;
     now_warm(w);
-    if (open_loop(w)) {
-        jm_arrivals_stop(w);
-        give_up_backlog(w);
-    }
+    if (w->going)
+        jm_feed_give_up(w);
     for (size_t i = 0; i < w->slots; i++)
         if (w->slot[i]->state == JM_SLOT_PAUSED)
-            make_idle(w, w->slot[i]);
+            jm_worker_idle(w, w->slot[i]);
     atomic_store(&w->halted, true);
     jm_load_changed(w->l);
 }
@@ -237,17 +209,15 @@ static void on_tick(uv_timer_t *h)
     for (size_t i = 0; i < w->slots; i++) {
         struct jm_slot *s = w->slot[i];
         if (s->state == JM_SLOT_PAUSED && now >= s->resume_at)
-            next_closed(w, s, true);
+            jm_feed_user(w, s);
+        else if (s->state == JM_SLOT_IDLE && user_slot(s) && w->going && !w->stopped)
+            jm_feed_user(w, s); /* more users may be wanted now than when it ended */
         else
             jm_slot_check(s, now);
     }
-    for (size_t i = 0; open_loop(w) && !w->stopped && w->backlog_n && w->idle && i < w->slots_most; i++) {
-        struct jm_arrival a;
-        struct jm_slot *s = w->idle;
-        w->idle = s->next_idle;
-        if (jm_arrivals_waiting(w, &a))
-            jm_slot_begin(s, a.id, a.scheduled);
-    }
+    jm_feed_pump(w);
+    if (w->going && !w->stopped)
+        atomic_store(&w->over, jm_feed_over(w));
     jm_stamps_pair(&w->env.stamps, now);
     measure_cpu(w, now);
     jm_worker_publish(w);
@@ -261,30 +231,60 @@ void *jm_worker_run(void *self)
     return NULL;
 }
 
-/* Slots of this worker: closed loop its share of the concurrency, open loop its share of the limit. */
+/* A worker's share of the limit of open requests. */
 static size_t share(int64_t all, int workers, int index)
 {
     return (size_t)(all / workers + (index < all % workers));
 }
 
+static struct jm_slot *add_slot(struct jm_worker *w, int lane, int user)
+{
+    struct jm_slot *s = jm_slot_new(w);
+    if (!s)
+        return NULL;
+    s->lane = lane;
+    s->user = user;
+    return w->slot[w->slots++] = s;
+}
+
 static int make_slots(struct jm_worker *w, struct jm_err *err)
 {
-    const struct jm_load_cfg *cfg = &w->l->cfg;
-    size_t n;
-    if (!open_loop(w)) {
-        n = w->slots_most = share(cfg->concurrency, w->l->workers, w->index);
-    } else {
-        w->slots_most = share(cfg->concurrency, w->l->workers, w->index);
-        n = w->slots_most < AHEAD_OPEN ? w->slots_most : AHEAD_OPEN;
+    const struct jm_plan *p = w->l->prompts.plan;
+    size_t n = 0;
+    int lane = w->l->open_most > 0, all = 0;
+    w->open_most = share(w->l->open_most, w->l->workers, w->index);
+    for (size_t i = 0; i < p->slices; i++)
+        n += (size_t)jm_slice_most_users(&p->slice[i]);
+    n = n / (size_t)w->l->workers + p->slices + AHEAD_OPEN;
+    w->slots_cap = n;
+    w->slot = calloc(n, sizeof(struct jm_slot *));
+    for (size_t i = 0; w->slot && i < p->slices; i++) {
+        if (jm_slice_open(&p->slice[i]))
+            continue;
+        /* users go round the workers, over all slices */
+        for (int u = 0; u < jm_slice_most_users(&p->slice[i]); u++, all++)
+            if (all % w->l->workers == w->index && !add_slot(w, lane, u))
+                return jm_err_set(err, JM_ENOMEM, "out of memory for %zu connections", n);
+        lane++;
     }
-    w->slots_cap = n ? n : 1;
-    w->slot = calloc(w->slots_cap, sizeof(struct jm_slot *));
-    for (size_t i = 0; w->slot && i < n; i++) {
-        if (!(w->slot[i] = jm_slot_new(w)))
-            break;
-        w->slots++;
+    w->users = w->slots;
+    for (size_t i = 0; w->slot && i < w->open_most && i < AHEAD_OPEN; i++)
+        if (!add_slot(w, -1, 0))
+            return jm_err_set(err, JM_ENOMEM, "out of memory for %zu connections", n);
+    return w->slot ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for %zu connections", n);
+}
+
+static int make_timer(struct jm_worker *w, struct jm_err *err)
+{
+    w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (w->timer_fd < 0)
+        return jm_err_sys(err, errno, "a timer cannot be made");
+    int rc = uv_poll_init(&w->loop, &w->timer_poll, w->timer_fd);
+    if (rc == 0) {
+        w->timer_poll.data = w;
+        rc = uv_poll_start(&w->timer_poll, UV_READABLE, on_timer);
     }
-    return w->slots == n ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for %zu connections", n);
+    return rc ? jm_err_set(err, JM_EIO, "a timer cannot be watched: %s", uv_strerror(rc)) : 0;
 }
 
 int jm_worker_new(struct jm_load *l, int index, struct jm_worker **out, struct jm_err *err)
@@ -296,9 +296,6 @@ int jm_worker_new(struct jm_load *l, int index, struct jm_worker **out, struct j
     w->l = l;
     w->index = index;
     w->timer_fd = -1;
-    w->next_prompt = index;
-    for (size_t i = 0; i < JM_READY_PROMPTS; i++)
-        jm_prompt_init(&w->ready[i]);
     w->env = (struct jm_link_env){.clock = l->clock, .client = &l->client, .buf_n = READ_BYTES};
     jm_stamps_init(&w->env.stamps, l->clock);
     int rc = uv_loop_init(&w->loop);
@@ -317,13 +314,9 @@ int jm_worker_new(struct jm_load *l, int index, struct jm_worker **out, struct j
     rc = l->transport->begin ? l->transport->begin(&w->env, err) : 0;
     if (rc == 0)
         rc = make_slots(w, err);
-    if (rc == 0 && open_loop(w))
-        rc = jm_arrivals_init(w, err);
-    for (int i = 0; rc == 0 && i < PROMPTS_AHEAD; i++) {
-        if (!make_one(w))
-            rc = jm_err_set(err, JM_ENOMEM, "the first requests cannot be made");
-    }
-    return rc;
+    if (rc == 0)
+        rc = make_timer(w, err);
+    return rc ? rc : jm_feed_init(w, err);
 }
 
 static void close_handle(uv_handle_t *h, void *arg)
@@ -348,10 +341,8 @@ void jm_worker_free(struct jm_worker *w)
     }
     if (w->timer_fd >= 0)
         close(w->timer_fd);
-    for (size_t i = 0; i < JM_READY_PROMPTS; i++)
-        jm_prompt_release(&w->ready[i]);
     free(w->slot);
-    free(w->backlog);
+    jm_feed_release(w);
     free(w->ev);
     free(w->env.buf);
     free(w->env.plain);

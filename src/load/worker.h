@@ -42,9 +42,9 @@ struct jm_slot {
     struct jm_call call;
     struct jm_prompt prompt;
     struct jm_item item;
-    int lane;         /* of its slice when it is a user of a closed one, -1: any open request */
-    int user;         /* number among the slice's users */
-    bool cancelled;   /* by plan */
+    int lane;       /* of its slice when it is a user of a closed one, -1: any open request */
+    int user;       /* number among the slice's users */
+    bool cancelled; /* by plan */
     int64_t admitted;
     int64_t since;   /* of the present wait: connecting, sending, header, next byte */
     int64_t done_at; /* [DONE] came, the end of the framing did not */
@@ -68,9 +68,9 @@ struct jm_worker {
 
     struct jm_slot **slot; /* pointers: callbacks hold them. Users of closed slices first */
     size_t slots, slots_cap;
-    size_t users;     /* slots of closed slices */
-    size_t open_most; /* open requests under way at most */
-    struct jm_slot *idle; /* of the open ones */
+    size_t users;           /* slots of closed slices */
+    size_t open_most;       /* open requests under way at most */
+    struct jm_slot *idle;   /* of the open ones */
     size_t busy, open_busy; /* connecting or busy */
     size_t opening;
     bool going, stopped, warm; /* warm: what can be opened before the start is open */
@@ -102,7 +102,7 @@ struct jm_load {
     struct jm_prompts prompts;
     struct jm_trace *trace[JM_SLICES_MOST]; /* by slice */
     int64_t open_most;                      /* open requests under way at most; 0: there are none */
-    bool fixed_ids; /* every request has its number by the schedule alone */
+    bool fixed_ids;                         /* every request has its number by the schedule alone */
     char model[256];
     struct jm_clock clock;
     int stamping[2]; /* keeps the kernel stamping */
@@ -120,8 +120,8 @@ struct jm_load {
     _Atomic int64_t unsent_bare; /* of the unsent: counted, but not in the record */
     _Atomic int64_t cancelled;   /* by plan */
     _Atomic int64_t talks_cut;   /* conversations that ended before their last turn */
-    _Atomic int64_t refused; /* answers that say "never": refused, TLS, 401, 404, other 4xx */
-    _Atomic int64_t cold;    /* workers that are not warm yet */
+    _Atomic int64_t refused;     /* answers that say "never": refused, TLS, 401, 404, other 4xx */
+    _Atomic int64_t cold;        /* workers that are not warm yet */
     _Atomic int64_t osl_right, osl_wrong, isl_right, isl_wrong, isl_cut;
     char first_error[256]; /* under lock */
     bool begun;
@@ -134,7 +134,7 @@ bool jm_slot_open(
     struct jm_slot *s); /* begins to connect; false when that is impossible at once (then words are set) */
 void jm_slot_begin(struct jm_slot *s, struct jm_made *m); /* takes the item, swaps the prompts' memory */
 void jm_slot_cancel(struct jm_slot *s, int64_t now);      /* by plan */
-void jm_slot_check(struct jm_slot *s, int64_t now); /* limits of time */
+void jm_slot_check(struct jm_slot *s, int64_t now);       /* limits of time */
 void jm_slot_abandon(struct jm_slot *s, const char *words);
 /* worker.c */
 int jm_worker_new(struct jm_load *l, int index, struct jm_worker **out, struct jm_err *err);
@@ -142,8 +142,8 @@ void jm_worker_free(struct jm_worker *w); /* its thread has ended */
 void *jm_worker_run(void *self);
 /* A slot is free again: the next request, if there is one. ok: whether the last one went well. */
 void jm_worker_next(struct jm_worker *w, struct jm_slot *s, bool ok);
-void jm_worker_warm(struct jm_worker *w); /* opens more of the connections that the start needs */
-void jm_worker_publish(struct jm_worker *w); /* counts that other threads read */
+void jm_worker_warm(struct jm_worker *w);            /* opens more of the connections that the start needs */
+void jm_worker_publish(struct jm_worker *w);         /* counts that other threads read */
 struct jm_slot *jm_worker_slot(struct jm_worker *w); /* a free one for an open request; NULL: none */
 bool jm_worker_has_room(const struct jm_worker *w);
 void jm_worker_idle(struct jm_worker *w, struct jm_slot *s);

@@ -73,7 +73,7 @@ static int by_size(const void *a, const void *b)
 #define STAMPS_FIRST (JM_T_CLOSED + 1)
 #define STAMPS_MORE  (JM_T_COUNT - STAMPS_FIRST)
 static const enum jm_stamp near_to[STAMPS_MORE] = {JM_T_FIRST_EVENT, JM_T_LAST_TOKEN};
-enum { MORE_END, MORE_STAMPS, MORE_COUNTS };
+enum { MORE_END, MORE_STAMPS, MORE_COUNTS, MORE_TALKS };
 
 static uint64_t near_stamp(const int64_t *t, int k)
 {
@@ -138,16 +138,35 @@ static void put_more(struct jm_str *out, unsigned tag, struct jm_str *bytes)
     jm_str_reset(bytes);
 }
 
+/* Conversations and what the plan cancelled, as runs. */
+enum { TALK_SESSION, TALK_TURN, TALK_CANCELLED, TALK_COLUMNS };
+
+static int64_t talk_of(const struct jm_request *q, int column)
+{
+    return column == TALK_SESSION ? q->session : column == TALK_TURN ? q->turn : q->planned_abort;
+}
+
+static void set_talk(struct jm_request *q, int column, int64_t v)
+{
+    if (column == TALK_SESSION)
+        q->session = v;
+    else if (column == TALK_TURN)
+        q->turn = v >= -1 && v <= INT32_MAX ? (int)v : -1;
+    else if (column == TALK_CANCELLED)
+        q->planned_abort = v == 1;
+}
+
 static int put_later(const struct jm_request *q, size_t n, struct jm_str *out, struct jm_err *err)
 {
     struct jm_str bytes;
-    bool stamps = false, counts = false;
+    bool stamps = false, counts = false, talks = false;
     int rc = 0;
     jm_str_init(&bytes);
     for (size_t i = 0; i < n; i++) {
         for (int k = STAMPS_FIRST; k < JM_T_COUNT; k++)
             stamps |= q[i].t[k] != -1;
         counts |= q[i].chunks != -1 || q[i].messages != -1;
+        talks |= q[i].session != -1 || q[i].turn != -1 || q[i].planned_abort;
     }
     if (stamps) {
         jm_varint_put(&bytes, STAMPS_MORE);
@@ -161,6 +180,18 @@ static int put_later(const struct jm_request *q, size_t n, struct jm_str *out, s
         for (size_t i = 0; i < n; i++)
             jm_varint_put(&bytes, jm_zigzag((uint64_t)q[i].messages));
         put_more(out, MORE_COUNTS, &bytes);
+    }
+    if (talks) {
+        jm_varint_put(&bytes, TALK_COLUMNS);
+        for (int c = 0; c < TALK_COLUMNS; c++)
+            for (size_t i = 0, k; i < n; i = k) {
+                int64_t v = talk_of(&q[i], c);
+                for (k = i + 1; k < n && talk_of(&q[k], c) == v; k++)
+                    ;
+                jm_varint_put(&bytes, k - i);
+                jm_varint_put(&bytes, jm_zigzag((uint64_t)v));
+            }
+        put_more(out, MORE_TALKS, &bytes);
     }
     jm_str_release(&bytes);
     return rc;
@@ -310,13 +341,21 @@ static bool get_later(struct jm_span s, struct jm_request *q, size_t n)
             return false;
         struct jm_span in = jm_span_sub(s, 0, (size_t)len);
         s = jm_span_sub(s, (size_t)len, s.n);
-        if (tag != MORE_STAMPS && tag != MORE_COUNTS)
+        if (tag != MORE_STAMPS && tag != MORE_COUNTS && tag != MORE_TALKS)
             continue;
         if (!jm_varint_get(&in, &columns))
             return false;
         for (uint64_t k = 0; tag == MORE_STAMPS && k < columns && k < STAMPS_MORE; k++)
             if (!get_column(&in, q, n, STAMPS_FIRST + (int)k))
                 return false;
+        for (int k = 0; tag == MORE_TALKS && (uint64_t)k < columns && k < TALK_COLUMNS; k++)
+            for (size_t i = 0; i < n;) {
+                size_t run = get_run(&in, i, n, &z);
+                if (!run)
+                    return false;
+                while (run--)
+                    set_talk(&q[i++], k, (int64_t)jm_unzigzag(z));
+            }
         for (uint64_t k = 0; tag == MORE_COUNTS && k < columns && k < 2; k++)
             for (size_t i = 0; i < n; i++) {
                 if (!jm_varint_get(&in, &z))
@@ -333,6 +372,7 @@ static bool get_fields(struct jm_span *s, struct jm_request *q, size_t n)
     for (size_t i = 0; i < n; i++) {
         q[i].t[0] = ((int64_t)1 << JM_T_COUNT) - 1;
         q[i].chunks = q[i].messages = -1;
+        q[i].session = q[i].turn = -1;
     }
     for (int k = 1; k < STAMPS_FIRST; k++)
         if (!get_column(s, q, n, k))

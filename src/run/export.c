@@ -289,6 +289,9 @@ static int put_requests(struct export *x)
                                        "last_chunk_ns",
                                        "chunks",
                                        "messages",
+                                       "session",
+                                       "turn",
+                                       "planned_abort",
                                        NULL};
     _Static_assert(JM_T_COUNT == 15, "a column for each stamp");
     struct jm_sheet *s = &x->s;
@@ -326,6 +329,9 @@ static int put_requests(struct export *x)
             jm_sheet_opt(s, q->t[k]);
         jm_sheet_opt(s, q->chunks);
         jm_sheet_opt(s, q->messages);
+        jm_sheet_opt(s, q->session);
+        jm_sheet_opt(s, q->turn);
+        jm_sheet_i64(s, q->planned_abort);
         rc = jm_sheet_row_end(s, x->err);
     }
     return finish(x, rc);

@@ -157,6 +157,7 @@ static void prompts_are_unlike_and_repeatable(void **state)
     struct jm_str all[200];
     (void)state;
     rig_up(&g, &k, 64);
+    g.cfg.shared_prompt = true; /* of requests; the texts below are asked for one by one */
     assert_int_equal(jm_prompts_init(&g.p, &g.cfg, &g.reader, &g.client, "m", -1, NULL), 0);
     for (int i = 0; i < 200; i++) {
         jm_str_init(&all[i]);
@@ -181,7 +182,6 @@ static void prompts_are_unlike_and_repeatable(void **state)
     struct jm_prompt a, b;
     jm_prompt_init(&a);
     jm_prompt_init(&b);
-    g.cfg.shared_prompt = true;
     assert_int_equal(jm_prompts_make(&g.p, 1, &a, NULL), 0);
     assert_int_equal(jm_prompts_make(&g.p, 7, &b, NULL), 0);
     assert_string_equal(a.sha256, b.sha256);
@@ -216,14 +216,14 @@ static void lengths_that_cannot_be(void **state)
 /* --- files
  * ---------------------------------------------------------------------------------------------------------
  */
-static int read_text(const char *text, const char *api, struct jm_prompts *p, struct jm_err *err)
+static int read_text(const char *text, const char *api, struct jm_prompt_set *p, struct jm_err *err)
 {
     static struct jm_reader reader;
     assert_int_equal(jm_reader_init(&reader, jm_dialect_find(api), NULL), 0);
-    *p = (struct jm_prompts){.reader = &reader};
+    *p = (struct jm_prompt_set){0};
     jm_str_init(&p->file);
     jm_str_adds(&p->file, text);
-    return jm_prompt_file_read(p, "p.jsonl", err);
+    return jm_prompt_file_read(p, &reader, "p.jsonl", err);
 }
 
 static void files_are_read_strictly(void **state)
@@ -253,14 +253,14 @@ static void files_are_read_strictly(void **state)
          "openai.completions"},
         {"{\"prompt\":\"\xff\"}\n", "p.jsonl:1: ", "openai.chat"},
     };
-    struct jm_prompts p;
+    struct jm_prompt_set p;
     struct jm_err err;
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int rc = read_text(bad[i].text, bad[i].api, &p, &err);
         if (rc == 0 || !strstr(err.text, bad[i].words))
             fail_msg("%s: %d %s", bad[i].text, rc, err.text);
-        jm_prompts_release(&p);
+        jm_prompt_set_release(&p);
     }
     assert_int_equal(
         read_text(
@@ -274,10 +274,10 @@ static void files_are_read_strictly(void **state)
     assert_true(jm_jtoken_is(&p.line[0].text, "a\n\xc3\xa9"));
     assert_true(jm_span_is(p.line[1].turns, "[{\"role\":\"user\",\"content\":\"x\"}]"));
     assert_int_equal(p.line[1].max_tokens, -1);
-    jm_prompts_release(&p);
+    jm_prompt_set_release(&p);
     assert_int_equal(read_text("{\"prompt\":[1,22,333]}", "openai.completions", &p, &err), 0);
     assert_true(jm_span_is(p.line[0].ids, "[1,22,333]"));
-    jm_prompts_release(&p);
+    jm_prompt_set_release(&p);
 }
 
 int main(void)

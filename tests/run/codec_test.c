@@ -291,6 +291,11 @@ static void details_round_trip(void **state)
                 r->chunks = (int64_t)jm_rng_below(&g, 1000) - 1;
                 r->messages = (int64_t)jm_rng_u64(&g);
             }
+            if (k % 3) { /* the same */
+                r->session = (int64_t)jm_rng_below(&g, 4) - 1;
+                r->turn = (int)jm_rng_below(&g, 3) - 1;
+                r->planned_abort = (int)jm_rng_below(&g, 2);
+            }
             if (k % 7 == 0)
                 r->t[JM_T_FIRST_CHUNK] = r->t[JM_T_LAST_CHUNK] = -1;
             r->stream = (int)jm_rng_below(&g, 2);
@@ -326,6 +331,8 @@ static void details_round_trip(void **state)
             assert_true(r.events == q[i].events && r.output_bytes == q[i].output_bytes &&
                         r.stream == q[i].stream);
             assert_true(r.chunks == q[i].chunks && r.messages == q[i].messages);
+            assert_true(r.session == q[i].session && r.turn == q[i].turn &&
+                        r.planned_abort == q[i].planned_abort);
             assert_true(isnan(q[i].quality) ? isnan(r.quality) : r.quality == q[i].quality);
             assert_string_equal(r.finish, q[i].finish);
             assert_string_equal(r.prompt_sha256, q[i].prompt_sha256);
@@ -372,6 +379,7 @@ static void details_of_other_versions(void **state)
         jm_details_join(&r, &back[1]);
         assert_memory_equal(r.t, q[1].t, sizeof r.t);
         assert_true(r.chunks == -1 && r.messages == -1);
+        assert_true(r.session == -1 && r.turn == -1 && r.planned_abort == 0);
     }
     jm_str_add(&s, "\x63\x7f", 2); /* longer than what is there */
     assert_int_equal(jm_details_decode(jm_str_span(&s), jm_str_span(&hashes), back, 2, NULL), JM_ECORRUPT);
