@@ -70,6 +70,10 @@ const struct jm_check jm_check_table[] = {
      "ignore_eos may be ignored and prompts truncated silently (vllm issue 18687)", jm_check_lengths},
     {"client.limit", "the client was not the limit", "a busy client reports its own rate as the server's",
      jm_check_client},
+    {"stamps.shared", "token events came one by one",
+     "events that come in one read share its stamp, and a proxy that buffers makes lumps of them (GenAI-Perf "
+     "and inference-perf print gaps of 0 then)",
+     jm_check_shared},
     {"mlperf.result", "LoadGen's result is valid",
      "MLCommons inference rules: result VALID, minimum duration 600 s", jm_check_mlperf_result},
     {"mlperf.samples", "power samples are whole",
@@ -147,6 +151,7 @@ const struct jm_finding_kind jm_finding_table[] = {
     {"lengths.differ", "lengths.differ", JM_CONCERNS_LOAD, "warning",
      "counted lengths are not those asked for"},
     {"client.limit", "client.limit", JM_CONCERNS_LOAD, "warning", "the client was late or busy"},
+    {"stamps.shared", "stamps.shared", JM_CONCERNS_LOAD, "warning", "token events came in lumps"},
     {"mlperf.result", "mlperf.result", JM_CONCERNS_ALL, "error, warning", "LoadGen's verdict"},
     {"mlperf.duration", "mlperf.result", JM_CONCERNS_ALL, "error", "shorter than the rules ask for"},
     {"mlperf.mode", "mlperf.result", JM_CONCERNS_ALL, "error", "not a performance run"},

@@ -190,3 +190,20 @@ int jm_check_client(const struct jm_run *run, struct jm_report *r, struct jm_err
                           why[0] ? why : "as it says itself");
     return jm_finding_at(r, f, -1, err, NULL);
 }
+
+int jm_check_shared(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    double events = jm_run_number(run, "load.events"), shared = jm_run_number(run, "load.events.shared");
+    const char *coding = jm_run_env(run, "load.compression");
+    if (!(events > 0 && shared > JM_TH_SHARED * events)) /* also where either is not known */
+        return 0;
+    struct jm_finding *f = jm_report_finding(
+        r, "stamps.shared", JM_SEV_WARNING,
+        "%.0f %% of the token events came in one read with the one before: something on the way holds them "
+        "back (%s), so the gaps between them are not the engine's",
+        100 * shared / events,
+        coding && strcmp(coding, "none") != 0
+            ? "the answers were compressed"
+            : "a proxy that buffers, nginx without \"proxy_buffering off\"");
+    return jm_finding_at(r, f, -1, err, "%.0f of %.0f events", shared, events);
+}

@@ -30,6 +30,9 @@
 /* Client lag above 5 % of the median time per token, or its own core above 80 %: the client is the limit. */
 #define JM_TH_CLIENT_CPU 0.80
 #define JM_TH_CLIENT_LAG 0.05
+/* Token events that shared a read with the one before: the gap of each is 0 and another one is too long, so
+ * from a tenth on the upper percentiles of the gaps are those of the lumps. */
+#define JM_TH_SHARED 0.10
 /* Wall-clock step inside a window, s; what adjtimex may slew (500 ppm, and as much for the kernel's own) is
  * none. */
 #define JM_TH_CLOCK_STEP_S 0.05

@@ -125,6 +125,12 @@ int jm_curl_fetch(struct jm_client *c, const char *method, const char *path, str
             rc = failed(c, &f.over, err);
         else
             rc = read_back(&f, c, out, err);
+        if (rc == 0 && out->status == 407)
+            rc =
+                jm_err_set(err, JM_EDENIED,
+                           "the proxy %s refuses the request (HTTP 407): give its user and password, --proxy "
+                           "http://USER:PASSWORD@HOST:PORT",
+                           c->proxy_host);
         /* through a proxy on this machine an address of this machine is still this machine */
         c->local = f.over.local && (!c->setup.proxy || jm_target_here(&c->target));
     }

@@ -22,6 +22,11 @@ int jm_proxy_host(const char *url, char *out, size_t n, struct jm_err *err)
                           "before the host where it asks for them");
     s = jm_span_sub(s, (size_t)scheme + 3, s.n);
     ptrdiff_t slash = jm_span_chr(s, '/');
+    if (slash >= 0 && jm_span_chr(jm_span_sub(s, (size_t)slash, s.n), '@') >= 0)
+        return jm_err_set(
+            err, JM_EINVAL,
+            "the proxy's user or password holds a \"/\": write it as %%2F, so that it cannot pass "
+            "for the host");
     if (slash >= 0)
         s.n = (size_t)slash;
     for (size_t i = s.n; i > 0; i--)

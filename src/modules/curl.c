@@ -334,6 +334,14 @@ static bool set_headers(struct jm_curl_job *j, const char *const *lines)
     return curl_easy_setopt(j->easy, CURLOPT_HTTPHEADER, list) == CURLE_OK;
 }
 
+/* HTTP/2 without TLS on a kept connection fails before libcurl 8.0 ("Error in the HTTP2 framing layer"):
+ * there each request has a connection of its own. */
+static bool lone(const struct jm_curl_job *j, const char *url)
+{
+    return j->setup->http == JM_HTTP_2 && strncmp(url, "http:", 5) == 0 &&
+           curl_version_info(CURLVERSION_NOW)->version_num < 0x080000;
+}
+
 static bool ask(struct jm_curl_job *j, const struct jm_curl_request *r)
 {
     CURL *e = j->easy;
@@ -346,7 +354,8 @@ static bool ask(struct jm_curl_job *j, const struct jm_curl_request *r)
     j->sent = false;
     j->why[0] = '\0';
     SET(CURLOPT_URL, r->url);
-    SET(CURLOPT_FRESH_CONNECT, (long)r->fresh);
+    SET(CURLOPT_FRESH_CONNECT, (long)(r->fresh || lone(j, r->url)));
+    SET(CURLOPT_FORBID_REUSE, (long)lone(j, r->url));
     SET(CURLOPT_TIMEOUT_MS, r->timeout_ms);
     if (r->body) {
         SET(CURLOPT_POST, 1L);

@@ -106,14 +106,36 @@ static void os_name(struct jm_recorder *r, struct jm_str *buf)
         }
 }
 
+/* "http://user:password@host": a secret that is not for the run file. */
+static void without_user(struct jm_span arg, struct jm_str *out)
+{
+    ptrdiff_t scheme = jm_span_find(arg, JM_SPAN("://"));
+    size_t from = scheme < 0 ? 0 : (size_t)scheme + 3, to = arg.n;
+    while (to > from && arg.p[to - 1] != '@')
+        to--;
+    if (scheme >= 0 && to > from) {
+        jm_str_addspan(out, jm_span_sub(arg, 0, from));
+        jm_str_adds(out, "***");
+        from = to - 1;
+    } else {
+        from = 0;
+    }
+    jm_str_addspan(out, jm_span_sub(arg, from, arg.n));
+}
+
 static void command_line(struct jm_recorder *r, const char *proc, struct jm_str *buf)
 {
+    struct jm_str text;
+    jm_str_init(&text);
     slurp(proc, "/self/cmdline", buf);
-    for (size_t i = 0; i < buf->len; i++)
-        if (!buf->buf[i])
-            buf->buf[i] = ' ';
-    if (buf->len && buf->len < 8192)
-        jm_record_put_env(r, "joulemark.command", "%s", buf->buf);
+    struct jm_span rest = jm_str_span(buf), arg;
+    while (rest.n && jm_span_field(&rest, '\0', &arg)) {
+        without_user(arg, &text);
+        jm_str_addc(&text, ' ');
+    }
+    if (text.len && text.len < 8192)
+        jm_record_put_env(r, "joulemark.command", "%s", text.buf);
+    jm_str_release(&text);
 }
 
 static void sampling(struct jm_recorder *r)

@@ -577,6 +577,26 @@ static void lengths(void **state)
     }
 }
 
+/* Events that shared a read: 10 of 100 are none too many, 11 are. */
+static void lumps(void **state)
+{
+    (void)state;
+    for (int bad = 0; bad < 2; bad++) {
+        struct syn s;
+        begin(&s, "lumps");
+        load(&s, 0, 10);
+        syn_env(&s, "load.events", "100");
+        syn_env(&s, "load.events.shared", bad ? "11" : "10");
+        syn_window(&s, JM_R_MEASURE, 0, 0, 10);
+        end(&s, JM_PROFILE_SCREENING);
+        if (bad)
+            fires(&s, "stamps.shared", JM_SEV_WARNING);
+        else
+            silent(&s, "stamps.shared");
+        syn_end(&s);
+    }
+}
+
 /* 5 of 40 requests with their prefill across an edge: 12.5 %. */
 static void bias(void **state)
 {
@@ -680,6 +700,7 @@ int main(void)
         cmocka_unit_test(failures),
         cmocka_unit_test(steady),
         cmocka_unit_test(lengths),
+        cmocka_unit_test(lumps),
         cmocka_unit_test(bias),
         cmocka_unit_test(no_meters),
         cmocka_unit_test(estimate),
