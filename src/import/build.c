@@ -34,7 +34,7 @@ int jm_build_begin(struct jm_build *b, const char *tool, const struct jm_ifile *
                    const struct jm_import_opts *o, const char *out, int64_t date_ns, struct jm_err *err)
 {
     char source[256];
-    *b = (struct jm_build){.f = f, .o = o, .out = out, .window = -1};
+    *b = (struct jm_build){.f = f, .o = o, .out = out, .window = -1, .about = -1};
     b->err = err ? err : &b->own;
     snprintf(source, sizeof source, "%s %s", tool, jm_ifile_name(f));
     const struct jm_run_create c = {.label = o->label,
@@ -113,7 +113,13 @@ void jm_build_times(struct jm_build *b, const char *how)
 
 void jm_build_window(struct jm_build *b, int trial, const char *name, int64_t t0, int64_t ns)
 {
-    struct jm_window w = {.trial = trial, .role = JM_R_MEASURE, .t0 = t0};
+    jm_build_window_as(b, JM_R_MEASURE, trial, name, t0, ns);
+}
+
+void jm_build_window_as(struct jm_build *b, enum jm_role role, int trial, const char *name, int64_t t0,
+                        int64_t ns)
+{
+    struct jm_window w = {.trial = trial, .role = role, .t0 = t0};
     if (b->rc)
         return;
     if (ns < 0 || t0 < 0 || t0 > INT64_MAX - ns) {
@@ -130,7 +136,7 @@ void jm_build_window(struct jm_build *b, int trial, const char *name, int64_t t0
     snprintf(w.name, sizeof w.name, "%s", name);
     if (!b->rc)
         set(b, jm_run_open_window(b->w, &w, b->err));
-    b->window = w.id;
+    b->window = b->about = w.id;
     b->trial = trial;
     b->t0 = t0;
     b->t1 = t0 + (ns ? ns : 1);
@@ -148,7 +154,7 @@ void jm_build_window_after(struct jm_build *b, int trial, const char *name, int6
 void jm_build_claim(struct jm_build *b, const char *key, const char *metric, const char *stat, double value,
                     const char *unit, const char *source)
 {
-    struct jm_run_claim c = {.value = value, .window = b->window};
+    struct jm_run_claim c = {.value = value, .window = b->about};
     if (b->rc)
         return;
     snprintf(c.key, sizeof c.key, "%s", key);

@@ -20,8 +20,9 @@ struct jm_build {
     const struct jm_import_opts *o;
     const char *out;
     int windows, window, trial; /* window: index of the open one, -1 before the first */
-    int64_t t0, t1;             /* of the open window */
-    int64_t last_t1;            /* end of the last one */
+    int about;       /* the window that claims are about: the open one, unless set; -1: the whole file */
+    int64_t t0, t1;  /* of the open window */
+    int64_t last_t1; /* end of the last one */
     int64_t requests;
     struct jm_token_event *ev;
     size_t n_ev, cap_ev;
@@ -50,10 +51,13 @@ void jm_build_times(struct jm_build *b, const char *how);
 
 /* Opens the next window [t0, t0 + ns], role measure; closes the one before. Times are ns UTC. */
 void jm_build_window(struct jm_build *b, int trial, const char *name, int64_t t0, int64_t ns);
+/* The same for another role: a warm-up, a cool-down. */
+void jm_build_window_as(struct jm_build *b, enum jm_role role, int trial, const char *name, int64_t t0,
+                        int64_t ns);
 /* The same for files without absolute times: moved behind the window before where it would overlap it. */
 void jm_build_window_after(struct jm_build *b, int trial, const char *name, int64_t t0, int64_t ns);
 
-/* ---- claims: what the file says of itself, about the open window (before the first: about the whole file)
+/* ---- claims: what the file says of itself, about the window b->about
  */
 void jm_build_claim(struct jm_build *b, const char *key, const char *metric, const char *stat, double value,
                     const char *unit, const char *source);
