@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "cli/endpoint.h"
+#include "cli/enginemetrics.h"
 #include "cli/signals.h"
 #include "load/dialect.h"
 
@@ -315,6 +316,8 @@ int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opt
         rc = jm_session_open(s, cli, so, "bench", source, env, true, err);
     if (!rc)
         rc = jm_endpoint_note(s, &ep, err);
+    if (!rc)
+        rc = jm_session_engine(s, &o->engine_metrics, url, &lc, &ep, err);
     if (!rc)
         note_plan(b, p, url);
     if (!rc) {

@@ -19,6 +19,7 @@ struct jm_bench_opts {
     int transport, http; /* 0: auto */
     const char *proxy;
     bool compressed;
+    struct jm_opt_list engine_metrics;
 };
 
 void jm_bench_opts_init(struct jm_bench_opts *o);

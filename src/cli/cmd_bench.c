@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/bench.h"
 #include "cli/cmds.h"
+#include "cli/enginemetrics.h"
 #include "cli/selfcheck.h"
 #include "cli/signals.h"
 #include "load/dialects.h"
@@ -122,6 +123,7 @@ static const struct jm_opt table[] = {
     {"streams", 0, JM_OPT_STR, offsetof(struct opts, check.streams), .arg = "LIST",
      .help = "--selfcheck: streams of each row.", .deflt = "1,100,1000,4000"},
     {"tls", 0, JM_OPT_FLAG, offsetof(struct opts, check.tls), .help = "--selfcheck: over https."},
+    JM_OPT_ENGINE_METRICS(AT(engine_metrics), "auto: looked for where the engine usually has them"),
     JM_OPTS_SLO(opts, present),
     JM_OPTS_SESSION(opts, session),
     JM_OPT_JSON,

@@ -5,6 +5,7 @@
 
 #include "cli/cmds.h"
 #include "cli/endpoint.h"
+#include "cli/enginemetrics.h"
 #include "cli/session.h"
 #include "cli/signals.h"
 
@@ -18,6 +19,7 @@ struct opts {
     struct jm_session_opts session;
     int64_t duration, settle;
     int class;
+    struct jm_opt_list engine_metrics;
 };
 
 static void init(void *opts)
@@ -99,6 +101,8 @@ static int idle(struct jm_cli *cli, void *opts, struct jm_err *err)
     if (!rc && url)
         rc = jm_endpoint_note(&s, &ep, err);
     if (!rc)
+        rc = jm_session_engine(&s, &o->engine_metrics, url, NULL, url ? &ep : NULL, err);
+    if (!rc)
         rc = idle_window(&s, o, class, err);
     rc = jm_session_finish(&s, rc, err);
     if (!rc)
@@ -115,6 +119,7 @@ static const struct jm_opt table[] = {
     {"class", 0, JM_OPT_ENUM, offsetof(struct opts, class), .choices = "auto|deep|loaded",
      .help = "deep: nothing is loaded on the devices; loaded: a model is in memory and waits.",
      .deflt = "auto: loaded with a URL, else as the devices look"},
+    JM_OPT_ENGINE_METRICS(offsetof(struct opts, engine_metrics), "auto with a URL, else off"),
     JM_OPTS_SESSION(opts, session),
     JM_OPT_JSON,
     JM_OPTS_METER,

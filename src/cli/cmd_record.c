@@ -2,6 +2,7 @@
 #include <stdint.h>
 
 #include "cli/cmds.h"
+#include "cli/enginemetrics.h"
 #include "cli/session.h"
 #include "cli/signals.h"
 
@@ -12,6 +13,7 @@ struct opts {
     struct jm_present present;
     struct jm_session_opts session;
     int64_t duration;
+    struct jm_opt_list engine_metrics;
 };
 
 static void init(void *opts)
@@ -48,8 +50,10 @@ static int record(struct jm_cli *cli, void *opts, struct jm_err *err)
         if (!o->common.quiet)
             jm_cli_say(cli, "recording to %s until %s; marks: joulemark mark --socket %s NAME", s.path.buf,
                        o->duration ? "the time is up" : "stopped (Ctrl-C)", s.mark_socket);
-        rc = record_window(&s, o->duration, err);
+        rc = jm_session_engine(&s, &o->engine_metrics, NULL, NULL, NULL, err);
     }
+    if (!rc)
+        rc = record_window(&s, o->duration, err);
     rc = jm_session_finish(&s, rc, err);
     if (!rc)
         rc = jm_session_show(&s, &o->present, cli, err);
@@ -59,6 +63,7 @@ static int record(struct jm_cli *cli, void *opts, struct jm_err *err)
 
 static const struct jm_opt table[] = {{"duration", 't', JM_OPT_DURATION, offsetof(struct opts, duration), 1e6,
                                        3.2e15, .help = "Stop after this time.", .deflt = "until stopped"},
+                                      JM_OPT_ENGINE_METRICS(offsetof(struct opts, engine_metrics), "off"),
                                       JM_OPTS_SESSION(opts, session),
                                       JM_OPT_JSON,
                                       JM_OPTS_METER,

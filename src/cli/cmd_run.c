@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "cli/child.h"
 #include "cli/cmds.h"
+#include "cli/enginemetrics.h"
 #include "cli/path.h"
 #include "cli/session.h"
 
@@ -17,6 +18,7 @@ struct opts {
     struct jm_session_opts session;
     const char *summary;
     bool strict, no_summary;
+    struct jm_opt_list engine_metrics;
 };
 
 static void init(void *opts)
@@ -161,6 +163,8 @@ static int run(struct jm_cli *cli, void *opts, struct jm_err *err)
                  ? jm_err_set(err, JM_EIO, "cannot note the command in the run")
                  : 0;
     if (!rc)
+        rc = jm_session_engine(&s, &o->engine_metrics, NULL, NULL, NULL, err);
+    if (!rc)
         rc = run_child(&s, cli->rest, &status, err);
     if (opened)
         rc = jm_session_finish(&s, rc, err);
@@ -183,6 +187,7 @@ static const struct jm_opt table[] = {
     {"summary", 0, JM_OPT_STR, offsetof(struct opts, summary), .arg = "FILE",
      .help = "Write the summary to FILE, - is standard output.", .deflt = "standard error"},
     {"no-summary", 0, JM_OPT_FLAG, offsetof(struct opts, no_summary), .help = "Record only."},
+    JM_OPT_ENGINE_METRICS(offsetof(struct opts, engine_metrics), "off"),
     JM_OPTS_SESSION(opts, session),
     {"json", 0, JM_OPT_FLAG, JM_OPT_AT(jm_common, json),
      .help = "Write the summary as JSON with stable keys."},

@@ -41,6 +41,7 @@ const struct jm_engine_dialect jm_engine_llamacpp = {
     .name = "llamacpp",
     .title = "llama.cpp",
     .paths = "/metrics",
+    .enable = "--metrics",
     .map = map,
     .slots = true,
     .traps = traps,

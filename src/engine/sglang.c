@@ -43,6 +43,7 @@ const struct jm_engine_dialect jm_engine_sglang = {
     .name = "sglang",
     .title = "SGLang",
     .paths = "/metrics",
+    .enable = "--enable-metrics",
     .map = map,
     .ranks = "tp_rank,pp_rank,moe_ep_rank,pid",
     .traps = traps,

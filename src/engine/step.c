@@ -118,7 +118,8 @@ static void counter(const struct jm_engine_reading *a, const struct jm_engine_re
             out->resets++;
         else if (before && !out->restart)
             v -= before->value;
-        out->d[q] += v > 0 ? v : 0;
+        v = v > 0 ? v : 0;
+        out->d[q] = q == JM_EQ_PROCESS ? (v > out->d[q] ? v : out->d[q]) : out->d[q] + v;
     }
     for (size_t i = 0; i < a->n; i++)
         out->vanished += a->dialect == b->dialect && counts(a, i, q, rank) && !same(b, &a->s[i]);

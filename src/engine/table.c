@@ -5,9 +5,17 @@
 
 #include "base/banned.h"
 
-const struct jm_engine_dialect *const jm_engine_dialects[] = {
-    &jm_engine_sim,    &jm_engine_vllm, &jm_engine_sglang, &jm_engine_tgi,      &jm_engine_trtllm,
-    &jm_engine_triton, &jm_engine_nim,  &jm_engine_dynamo, &jm_engine_llamacpp, NULL};
+const struct jm_engine_dialect *const jm_engine_dialects[] = {&jm_engine_sim,
+                                                              &jm_engine_vllm,
+                                                              &jm_engine_sglang,
+                                                              &jm_engine_tgi,
+                                                              &jm_engine_trtllm,
+                                                              &jm_engine_triton,
+                                                              &jm_engine_nim,
+                                                              &jm_engine_dynamo,
+                                                              &jm_engine_llamacpp,
+                                                              &jm_engine_host,
+                                                              NULL};
 
 const struct jm_engine_dialect *jm_engine_dialect_find(const char *name)
 {
@@ -64,6 +72,9 @@ const char *jm_eq_name(int q)
         [JM_EQ_DRAFT] = "draft tokens",
         [JM_EQ_ACCEPTED] = "accepted draft tokens",
         [JM_EQ_ENERGY] = "energy",
+        [JM_EQ_CPU_BUSY] = "busy CPU seconds of the host",
+        [JM_EQ_CPU_ALL] = "CPU seconds of the host",
+        [JM_EQ_PROCESS] = "CPU seconds of the busiest process",
         [JM_EQ_RUNNING] = "requests running",
         [JM_EQ_WAITING] = "requests waiting",
         [JM_EQ_SWAPPED] = "requests swapped out",

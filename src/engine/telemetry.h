@@ -40,6 +40,9 @@ enum jm_eq {
     JM_EQ_DRAFT,    /* speculative tokens proposed */
     JM_EQ_ACCEPTED, /* ... and accepted */
     JM_EQ_ENERGY,   /* J, as the engine reads its GPUs */
+    JM_EQ_CPU_BUSY, /* CPU seconds of the host */
+    JM_EQ_CPU_ALL,
+    JM_EQ_PROCESS, /* CPU seconds of the busiest of the endpoint's processes */
     JM_EQ_COUNTERS,
     /* gauges: what is taken is their value */
     JM_EQ_RUNNING = JM_EQ_COUNTERS,
@@ -85,6 +88,7 @@ struct jm_engine_dialect {
     const char *mark;                /* name that no other dialect has, or NULL */
     const char *paths;               /* where it answers, comma-separated: "/metrics" */
     const struct jm_engine_map *map; /* ends with name == NULL */
+    const char *enable;              /* how it is told to show metrics, where it does not by itself; NULL */
     const char *ranks;               /* labels of copies that are not added up, comma-separated */
     bool prompt_has_cached;          /* cached prompt tokens are in JM_EQ_PROMPT */
     bool slots;                      /* /slots says more (llama.cpp) */

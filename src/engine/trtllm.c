@@ -62,6 +62,7 @@ const struct jm_engine_dialect jm_engine_trtllm = {
     .name = "trtllm",
     .title = "TensorRT-LLM",
     .paths = "/prometheus/metrics,/metrics",
+    .enable = "return_perf_metrics: true in its configuration",
     .map = map,
     .ranks = "pid,rank",
     .prompt_has_cached = true,

@@ -124,7 +124,11 @@ static int edge(struct jm_recorder *r, bool wait, int64_t *t, struct jm_err *err
         jm_reader_burst(r->reader[i]);
     if (r->started)
         wait_moved(r, from, need, limit);
+    if (r->started)
+        jm_scrape_edge(r, true);
     *t = jm_clock_mono(&r->clock);
+    if (r->started)
+        jm_scrape_edge(r, false);
     for (size_t i = 0; r->started && i < r->n_reader; i++)
         jm_reader_edge(r->reader[i], need, *t + limit);
     if (r->started && wait)

@@ -193,8 +193,9 @@ struct jm_recorder {
     int64_t t_start;
     pthread_t thread;
     bool thread_up;
-    char boot_id[48];     /* "" not known */
-    int wake_fd, mark_fd; /* -1: none */
+    char boot_id[48];             /* "" not known */
+    struct jm_scrapers *scrapers; /* NULL: none; scrape.c */
+    int wake_fd, mark_fd;         /* -1: none */
     atomic_bool quit;
     struct jm_pairs pairs;
     int64_t flush_next;
@@ -214,6 +215,11 @@ void jm_record_put_env(struct jm_recorder *r, const char *key, const char *fmt, 
     __attribute__((format(printf, 3, 4)));
 /* pairs.c: takes a pair when one is due; the recorder thread's. */
 void jm_record_pairs(struct jm_recorder *r, int64_t now);
+/* scrape.c: texts of the engine right before or right after an edge; end of it all. */
+void jm_scrape_edge(struct jm_recorder *r, bool before);
+void jm_scrape_stop(struct jm_recorder *r); /* ends the threads */
+void jm_scrape_end(struct jm_recorder *r);  /* facts */
+void jm_scrape_free(struct jm_recorder *r);
 /* marks.c */
 int jm_record_marks_open(struct jm_recorder *r, struct jm_err *err);
 void jm_record_marks_read(struct jm_recorder *r);

@@ -14,6 +14,7 @@
 
 static void free_recorder(struct jm_recorder *r)
 {
+    jm_scrape_free(r);
     for (size_t i = 0; i < r->n_reader; i++)
         jm_reader_unref(r->reader[i]);
     free(r->reader);
@@ -326,6 +327,8 @@ static void stop_readers(struct jm_recorder *r)
 
 int jm_recorder_finish(struct jm_recorder *r, struct jm_err *err)
 {
+    jm_scrape_stop(r);
+    jm_scrape_end(r);
     stop_readers(r);
     if (r->thread_up) {
         atomic_store(&r->quit, true);
