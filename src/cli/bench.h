@@ -15,7 +15,8 @@ struct jm_bench_opts {
     int64_t idle, warmup, duration, drain;
     int64_t connect, header, stall, total;
     double temperature;
-    bool ignore_eos, insecure, keep_text;
+    int counts; /* enum jm_load_counts */
+    bool ignore_eos, prompt_ids, no_stream, insecure, keep_text;
     int transport, http; /* 0: auto */
     const char *proxy;
     bool compressed;

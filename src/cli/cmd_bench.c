@@ -81,6 +81,15 @@ static const struct jm_opt table[] = {
     {"prompts", 0, JM_OPT_STR, AT(prompts), .arg = "FILE",
      .help = "Prompts from JSONL instead: prompt or messages, optional max_tokens and slice."},
     {"ignore-eos", 0, JM_OPT_FLAG, AT(ignore_eos), .help = "Ask the engine to go on to --osl."},
+    {"prompt-ids", 0, JM_OPT_FLAG, AT(prompt_ids),
+     .help = "Send synthetic prompts as token ids, just --isl of them, where the API takes ids."},
+    {"token-counts", 0, JM_OPT_ENUM, AT(counts), .choices = "auto|usage|continuous|ids",
+     .help =
+         "Who counts the tokens of each event: nobody (usage at the end alone), a running usage, or token "
+         "ids.",
+     .deflt = "auto: continuous where the engine is known to have it"},
+    {"whole", 0, JM_OPT_FLAG, AT(no_stream),
+     .help = "Ask for answers that do not stream: no token has a time of its own then."},
     {"temperature", 0, JM_OPT_NUM, AT(temperature), 0, 10, .help = "Sampling temperature.",
      .deflt = "not sent"},
     {"extra-body", 0, JM_OPT_STR, AT(extra), .arg = "JSON",

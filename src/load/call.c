@@ -17,6 +17,8 @@ void jm_call_init(struct jm_call *c, const struct jm_reader *reader, bool keep_t
     jm_evlog_init(&c->ev, false);
     jm_http1_init(&c->http, NULL);
     jm_sse_init(&c->sse, 0);
+    jm_lines_init(&c->lines, 0);
+    jm_str_init(&c->so_far);
     jm_str_init(&c->body);
     jm_str_init(&c->text);
     jm_call_begin(c);
@@ -26,6 +28,8 @@ void jm_call_release(struct jm_call *c)
 {
     jm_http1_release(&c->http);
     jm_sse_release(&c->sse);
+    jm_lines_release(&c->lines);
+    jm_str_release(&c->so_far);
     jm_str_release(&c->body);
     jm_str_release(&c->text);
     jm_evlog_release(&c->ev);
@@ -38,14 +42,19 @@ void jm_call_begin(struct jm_call *c)
     c->counted = c->known = 0;
     jm_http1_reset(&c->http);
     jm_sse_reset(&c->sse);
+    jm_lines_reset(&c->lines);
+    jm_str_reset(&c->so_far);
     jm_str_reset(&c->body);
     jm_str_reset(&c->text);
     jm_sha256_init(&c->sha);
     c->mode = JM_CALL_HEAD;
     c->keep_alive = c->noisy = c->sniffed = c->done = c->finished = c->saw_event = c->prompt_empty = false;
     c->counts_known = true;
-    c->stamp = c->usage_output = -1;
-    c->ids = 0;
+    c->stamp = c->usage_output = c->load_ns = -1;
+    c->ids = c->first_tokens = 0;
+    c->thought = c->bundled = false;
+    c->answers = c->ended = 0;
+    c->text_mode = JM_TEXT_UNKNOWN;
     c->bad[0] = c->fault[0] = '\0';
 }
 
@@ -59,6 +68,25 @@ static void set_words(struct jm_call *c, const char *words)
     jm_copy_words(jm_span_of(words), c->r.error, sizeof c->r.error);
 }
 
+/* A first event with this many tokens, and this many times more than the others have, was kept back. */
+#define BUNDLE_TOKENS 16
+#define BUNDLE_TIMES  4
+
+/* Reasoning that was counted but never sent, or a buffer on the way, makes the first event stand for tokens
+ * that were generated long before it (genai-bench #81): its request's times per token mean little. */
+static bool is_bundle(const struct jm_call *c)
+{
+    int64_t others = (int64_t)c->ev.n - 1, rest = c->known - c->first_tokens;
+    if (!c->ev.n)
+        return false;
+    /* with fewer events than visible tokens the reasoning cannot have come as plain text */
+    bool hidden = c->r.reasoning_tokens >= BUNDLE_TOKENS && !c->thought &&
+                  c->r.events <= c->r.output_tokens - c->r.reasoning_tokens;
+    return hidden ||
+           (c->counts_known && c->first_tokens >= BUNDLE_TOKENS && others > 0 &&
+            c->first_tokens * others > BUNDLE_TIMES * rest);
+}
+
 /* The end of every way through this file. */
 static void over(struct jm_call *c, enum jm_end end, const char *words, int64_t t)
 {
@@ -68,6 +96,7 @@ static void over(struct jm_call *c, enum jm_end end, const char *words, int64_t 
     if (words)
         set_words(c, words);
     jm_sha256_done(&c->sha, c->r.output_sha256);
+    c->bundled = is_bundle(c);
     if (c->r.output_tokens < 0 && c->ids > 0 && c->counts_known && end == JM_END_OK) {
         c->r.output_tokens = c->ids;
         c->r.token_source = JM_TOK_IDS;
@@ -96,6 +125,57 @@ static void sum_text(struct jm_call *c, const struct jm_jtoken *v)
         jm_str_addspan(&c->text, s);
     if (buf != small)
         free(buf);
+}
+
+/* How much of two texts is the same, cut before an escape sequence or character that is not whole. */
+static size_t common(struct jm_span a, struct jm_span b)
+{
+    size_t n = a.n < b.n ? a.n : b.n, i = 0, good = 0;
+    while (i < n && a.p[i] == b.p[i]) {
+        size_t step = 1;
+        if (a.p[i] == '\\')
+            step = i + 1 < n && a.p[i + 1] == 'u' ? 6 : 2;
+        while (step && i < n && a.p[i] == b.p[i])
+            i++, step--;
+        if (!step && (i == n || ((unsigned char)a.p[i] & 0xc0) != 0x80))
+            good = i;
+    }
+    return good;
+}
+
+/* A dialect that sends all text each time (SGLang), or with another setting of the server only what is new:
+ * leaves in said what is new. A text that goes on from the one before is all of it; one that does not is new.
+ */
+static void only_new(struct jm_call *c, struct jm_said *said)
+{
+    struct jm_jtoken *v = &said->piece[0].text;
+    if (!said->so_far || !said->pieces || v->type != JM_J_STRING || c->text_mode == JM_TEXT_NEW)
+        return;
+    struct jm_span before = jm_str_span(&c->so_far), now = v->raw;
+    size_t same = common(before, now);
+    if (c->text_mode == JM_TEXT_UNKNOWN && before.n) {
+        if (same < before.n && same < now.n) {
+            c->text_mode = JM_TEXT_NEW;
+            jm_str_reset(&c->so_far);
+            return;
+        }
+        if (now.n > before.n)
+            c->text_mode = JM_TEXT_SO_FAR;
+    }
+    if (c->text_mode == JM_TEXT_SO_FAR && same < before.n / 2 && same < now.n) { /* it only looked like it */
+        c->text_mode = JM_TEXT_NEW;
+        jm_str_reset(&c->so_far);
+        return;
+    }
+    if (now.n > before.n || same < now.n) {
+        jm_str_reset(&c->so_far);
+        jm_str_addspan(&c->so_far, now);
+        if (c->so_far.failed)
+            snprintf(c->fault, sizeof c->fault, "out of memory for the text of an answer");
+    }
+    v->raw = jm_span_sub(now, same, now.n);
+    if (!v->raw.n)
+        said->pieces = 0;
 }
 
 static void take_pieces(struct jm_call *c, const struct jm_said *said)
@@ -134,7 +214,7 @@ static int64_t tokens_of(struct jm_call *c, const struct jm_said *said)
     if (said->ids >= 0) {
         n = said->ids;
     } else if (said->usage && said->output >= 0 && c->counts_known) {
-        int64_t before = c->usage_output > 0 ? c->usage_output : 0;
+        int64_t before = c->usage_output > c->ids ? c->usage_output : c->ids;
         if (said->output > before)
             n = said->output - before;
         else if (said->output == before && before > 0)
@@ -163,6 +243,9 @@ static void add_event(struct jm_call *c, int64_t tokens, unsigned flags, int64_t
         return;
     }
     c->stamp = t;
+    c->thought |= (flags & JM_TE_REASONING) != 0;
+    if (!c->r.events)
+        c->first_tokens = tokens > 0 ? tokens : 0;
     c->r.events++;
     c->counted += tokens > 0 ? tokens : 1;
     c->known += tokens > 0 ? tokens : 0;
@@ -186,7 +269,7 @@ static void take_tokens(struct jm_call *c, const struct jm_said *said, int64_t t
     }
     /* an event without text is a token when the server counts one (TensorRT-LLM sends those), but a total
      * that arrives with the finish is none */
-    bool counted = n > 0 && (!said->finish[0] || r->events > 0);
+    bool counted = n > 0 && (!said->finish[0] || said->ids >= 0 || r->events > 0);
     if (!said->pieces && !counted)
         return;
     if (!said->pieces)
@@ -205,7 +288,7 @@ static void take_tokens(struct jm_call *c, const struct jm_said *said, int64_t t
     r->t[JM_T_LAST_TOKEN] = t;
 }
 
-static void take(struct jm_call *c, const struct jm_said *said, int64_t t)
+static void take(struct jm_call *c, struct jm_said *said, int64_t t)
 {
     if (said->bad) {
         if (!c->bad[0])
@@ -220,18 +303,25 @@ static void take(struct jm_call *c, const struct jm_said *said, int64_t t)
         }
         return;
     }
-    if (said->done) {
-        c->done = true;
-        c->r.t[JM_T_DONE] = t;
-        return;
-    }
-    c->r.messages++;
+    if (!said->done || said->choices || said->usage)
+        c->r.messages++;
+    only_new(c, said);
     take_tokens(c, said, t);
     take_pieces(c, said);
     take_usage(c, said, t);
+    if (said->load_ns >= 0)
+        c->load_ns = said->load_ns;
+    c->answers |= said->said_by;
+    c->ended |= said->ended;
     if (said->finish[0]) {
-        c->finished = true;
         memcpy(c->r.finish, said->finish, sizeof c->r.finish);
+        if (said->text[0])
+            set_words(c, said->text);
+        c->finished = !(c->answers & ~c->ended); /* of several answers all must have ended */
+    }
+    if (said->done && (!said->said_by || !(c->answers & ~c->ended))) {
+        c->done = true;
+        c->r.t[JM_T_DONE] = t;
     }
 }
 
@@ -243,7 +333,8 @@ static void settle(struct jm_call *c, bool cut, const char *words, int64_t t)
     if (c->fault[0])
         over(c, JM_END_ERROR_EVENT, c->fault, t);
     else if (strcmp(r->finish, "abort") == 0 || strcmp(r->finish, "aborted") == 0)
-        over(c, JM_END_ABORTED, "the server aborted the request (finish_reason abort)", t);
+        over(c, JM_END_ABORTED, r->error[0] ? NULL : "the server aborted the request (finish_reason abort)",
+             t);
     else if (strcmp(r->finish, "error") == 0)
         over(c, JM_END_ERROR_EVENT, "the server ended the request with finish_reason error", t);
     else if (cut && !c->done)
@@ -256,9 +347,12 @@ static void settle(struct jm_call *c, bool cut, const char *words, int64_t t)
         snprintf(text, sizeof text, "the answer (%.*s) holds no event", (int)(type.n < 60 ? type.n : 60),
                  type.p);
         over(c, JM_END_PROTOCOL, text, t);
-    } else if (!c->done && !c->finished)
-        over(c, JM_END_CUT, "the stream ended without finish_reason and without [DONE]", t);
-    else if (r->events == 0 && r->output_bytes <= 0 && r->output_tokens <= 0)
+    } else if (!c->done && !c->finished && !c->reader->d->silent_end) {
+        const char *mark = c->reader->d->end_mark;
+        snprintf(text, sizeof text, "the stream ended without %s",
+                 mark ? mark : "finish_reason and without [DONE]");
+        over(c, JM_END_CUT, text, t);
+    } else if (r->events == 0 && r->output_bytes <= 0 && r->output_tokens <= 0)
         over(c, JM_END_EMPTY, "the answer holds no token", t);
     else
         over(c, JM_END_OK, NULL, t);
@@ -311,21 +405,41 @@ static void end_whole(struct jm_call *c, bool cut, const char *words, int64_t t)
     } else { /* nothing in it has a time of its own: no token stamps, no token events */
         take_pieces(c, &said);
         take_usage(c, &said, t);
+        c->load_ns = said.load_ns;
         memcpy(c->r.finish, said.finish, sizeof c->r.finish);
+        if (said.text[0])
+            set_words(c, said.text);
         c->finished = true;
     }
     settle(c, false, NULL, t);
 }
 
+/* What is left behind the last event when the bytes end. A line needs no line end; an event without its blank
+ * line was cut off. */
+static bool rest_is_cut(struct jm_call *c, int64_t t)
+{
+    struct jm_sse_event ev = {0};
+    struct jm_said said;
+    if (c->reader->d->framing == JM_FRAMES_SSE)
+        return jm_sse_end(&c->sse, &ev, NULL) == 1;
+    if (jm_lines_end(&c->lines, &ev.data) != 1)
+        return false;
+    c->reader->d->read_event(c->reader, &ev, &said);
+    if (said.bad)
+        return true;
+    c->saw_event = true;
+    take(c, &said, t);
+    return false;
+}
+
 static void end_framing(struct jm_call *c, bool cut, const char *words, int64_t t)
 {
-    struct jm_sse_event ev;
     if (c->mode == JM_CALL_REFUSAL)
         end_refusal(c, t);
     else if (c->mode == JM_CALL_WHOLE)
         end_whole(c, cut, words, t);
     else {
-        if (!cut && !c->done && jm_sse_end(&c->sse, &ev, NULL) == 1) {
+        if (!cut && !c->done && rest_is_cut(c, t)) {
             cut = true;
             words = "the stream ended inside an event";
         }
@@ -341,9 +455,12 @@ static void sniff(struct jm_call *c, struct jm_span piece)
     if (c->sniffed || !piece.n)
         return;
     c->sniffed = true;
-    bool stream = jm_http1_header(&c->http, "Content-Type", 0, &type) &&
-                  jm_span_istarts(type, JM_SPAN("text/event-stream"));
-    if (!stream && piece.p[0] == '{') {
+    bool typed = jm_http1_header(&c->http, "Content-Type", 0, &type), stream;
+    if (c->reader->d->framing == JM_FRAMES_SSE)
+        stream = (typed && jm_span_istarts(type, JM_SPAN("text/event-stream"))) || piece.p[0] != '{';
+    else /* a line looks like a document: only the type tells, and what is asked for is lines */
+        stream = !typed || !jm_span_istarts(type, JM_SPAN("application/json"));
+    if (!stream) {
         c->mode = JM_CALL_WHOLE;
         c->r.stream = 0;
     }
@@ -371,6 +488,14 @@ static bool head(struct jm_call *c, int64_t t)
     return false;
 }
 
+static int next_event(struct jm_call *c, struct jm_span *in, struct jm_sse_event *ev, struct jm_err *err)
+{
+    if (c->reader->d->framing == JM_FRAMES_SSE)
+        return jm_sse_next(&c->sse, in, ev, err);
+    *ev = (struct jm_sse_event){0};
+    return jm_lines_next(&c->lines, in, &ev->data, err);
+}
+
 static bool body(struct jm_call *c, struct jm_span piece, int64_t t)
 {
     struct jm_sse_event ev;
@@ -392,7 +517,7 @@ static bool body(struct jm_call *c, struct jm_span piece, int64_t t)
         jm_str_addspan(&c->body, piece);
         return false;
     }
-    while ((rc = jm_sse_next(&c->sse, &piece, &ev, &err)) == 1) {
+    while ((rc = next_event(c, &piece, &ev, &err)) == 1) {
         if (!c->saw_event) {
             c->r.t[JM_T_FIRST_EVENT] = t;
             c->r.chunks = c->r.messages = 0;

@@ -16,6 +16,7 @@
 #include "load/evlog.h"
 #include "model/request.h"
 #include "wire/http1.h"
+#include "wire/lines.h"
 #include "wire/sse.h"
 
 enum jm_call_mode {
@@ -41,12 +42,20 @@ struct jm_call {
     enum jm_call_mode mode;
     struct jm_http1 http;
     struct jm_sse sse;
+    struct jm_lines lines;
     struct jm_str body;
     struct jm_sha256 sha;
     bool sniffed, done, finished, saw_event, counts_known, prompt_empty;
     int64_t stamp; /* of the latest token event: reads have stamps of their own, so an equal one is the same
                       read */
     int64_t usage_output, ids;
+    int64_t first_tokens;    /* of the first token event */
+    bool thought;            /* reasoning was seen */
+    bool bundled;            /* JM_TE_BUNDLED belongs to the first token event */
+    int64_t load_ns;         /* what the server spent on loading the model for this request, -1: not told */
+    uint64_t answers, ended; /* of n > 1 answers: seen, ended */
+    enum { JM_TEXT_UNKNOWN, JM_TEXT_SO_FAR, JM_TEXT_NEW } text_mode; /* what a dialect of all text sends */
+    struct jm_str so_far;   /* the text, as it stands in JSON, of dialects that send all of it each time */
     char bad[JM_SAID_TEXT]; /* the first thing that was no answer */
     char fault[JM_SAID_TEXT];
 };

@@ -70,7 +70,100 @@ int jm_reader_init(struct jm_reader *r, const struct jm_dialect_row *row, struct
 void jm_said_init(struct jm_said *s)
 {
     memset(s, 0, sizeof *s);
-    s->ids = s->prompt = s->output = s->cached = s->reasoning = -1;
+    s->ids = s->prompt = s->output = s->cached = s->reasoning = s->load_ns = -1;
+}
+
+bool jm_said_event(const struct jm_sse_event *ev, struct jm_span *data, struct jm_said *out)
+{
+    *data = jm_span_trim(ev->data);
+    if (ev->error) {
+        jm_said_init(out);
+        jm_said_failed(out, *data);
+        return false;
+    }
+    if (jm_span_is(*data, "[DONE]")) {
+        jm_said_init(out);
+        out->done = true;
+        return false;
+    }
+    if (!data->n) { /* a keep-alive: says nothing */
+        jm_said_init(out);
+        return false;
+    }
+    return true;
+}
+
+bool jm_said_scan(const struct jm_jsonscan *scan, struct jm_span doc, struct jm_jsonfound *f,
+                  struct jm_said *out)
+{
+    jm_said_init(out);
+    doc = jm_span_trim(doc);
+    out->bad = !doc.n || doc.p[0] != '{' || jm_jsonscan_run(scan, doc, f, NULL) != 0;
+    return !out->bad;
+}
+
+void jm_said_failed(struct jm_said *out, struct jm_span doc)
+{
+    out->failed = true;
+    jm_error_words(doc, out->text);
+}
+
+void jm_said_piece(struct jm_said *out, const struct jm_jsonfound *f, unsigned flags)
+{
+    bool text = f->v.type == JM_J_STRING && f->v.raw.n;
+    bool list = f->v.type == JM_J_ARRAY && f->v.raw.n > 2;
+    if (!f->hits || !(text || list) || out->pieces == JM_SAID_PIECES)
+        return;
+    out->piece[out->pieces].text = f->v;
+    out->piece[out->pieces++].flags = flags;
+}
+
+void jm_said_finish(struct jm_said *out, const struct jm_jsonfound *f)
+{
+    char buf[64];
+    if (!f->hits || f->v.type != JM_J_STRING)
+        return;
+    size_t n = jm_json_unescape(f->v.raw, buf, sizeof buf);
+    jm_copy_words((struct jm_span){buf, n < sizeof buf ? n : sizeof buf}, out->finish, sizeof out->finish);
+}
+
+int64_t jm_found_count(const struct jm_jsonfound *f)
+{
+    int64_t v;
+    return f->hits && jm_jtoken_i64(&f->v, &v) == 0 && v >= 0 ? v : -1;
+}
+
+int64_t jm_found_items(const struct jm_jsonfound *f)
+{
+    struct jm_jsontok t;
+    struct jm_jtoken v;
+    int64_t n = 0;
+    if (!f->hits || f->v.type != JM_J_ARRAY)
+        return -1;
+    jm_jsontok_init(&t, f->v.raw, JM_JSONTOK_DEPTH);
+    if (jm_jsontok_next(&t, &v, NULL) != 0)
+        return -1;
+    while (jm_jsontok_next(&t, &v, NULL) == 0 && v.type != JM_J_ARRAY_END) {
+        if (jm_jsontok_skip(&t, &v, NULL) != 0)
+            return -1;
+        n++;
+    }
+    return n;
+}
+
+bool jm_found(const struct jm_jsonfound *f)
+{
+    return f->hits && f->v.type != JM_J_NULL;
+}
+
+bool jm_found_true(const struct jm_jsonfound *f)
+{
+    return f->hits && f->v.type == JM_J_TRUE;
+}
+
+bool jm_found_is(const struct jm_jsonfound *f, const char *text)
+{
+    return f->hits && f->v.type == JM_J_STRING && jm_jtoken_is(&f->v, text);
 }
 
 void jm_copy_words(struct jm_span s, char *out, size_t cap)

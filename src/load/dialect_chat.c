@@ -24,63 +24,49 @@ static const char *const whole[] = {JM_OPENAI_PATHS,
                                     "choices[].message.tool_calls[].function.arguments",
                                     "choices[].message.function_call.arguments",
                                     NULL};
-enum { CONTENT = JM_OA_COMMON, REASONING_CONTENT, REASONING, REFUSAL, TOOLS, ARGUMENTS, FUNCTION, PATHS };
+enum { CONTENT = JM_OA_COMMON, REASONING_CONTENT, REASONING, REFUSAL, TOOLS, ARGUMENTS, FUNCTION };
 
 static void pieces(const struct jm_jsonfound *f, struct jm_said *out)
 {
     const struct jm_jsonfound *why = &f[REASONING_CONTENT];
     if (!(why->hits && why->v.type == JM_J_STRING && why->v.raw.n))
         why = &f[REASONING]; /* never both: some servers send the text under each name */
-    jm_openai_piece(out, why, JM_TE_REASONING);
-    jm_openai_piece(out, &f[CONTENT], 0);
-    jm_openai_piece(out, &f[REFUSAL], 0);
+    jm_said_piece(out, why, JM_TE_REASONING);
+    jm_said_piece(out, &f[CONTENT], 0);
+    jm_said_piece(out, &f[REFUSAL], 0);
     size_t before = out->pieces;
-    jm_openai_piece(out, &f[ARGUMENTS], JM_TE_TOOL);
-    jm_openai_piece(out, &f[FUNCTION], JM_TE_TOOL);
+    if (f[ARGUMENTS].hits < 2) /* of several calls in one delta only the list has all */
+        jm_said_piece(out, &f[ARGUMENTS], JM_TE_TOOL);
+    jm_said_piece(out, &f[FUNCTION], JM_TE_TOOL);
     if (out->pieces == before) /* the first delta of a call: id and name, generated too */
-        jm_openai_piece(out, &f[TOOLS], JM_TE_TOOL);
+        jm_said_piece(out, &f[TOOLS], JM_TE_TOOL);
 }
 
 static int chat_write(const struct jm_ask *a, struct jm_str *body, struct jm_err *err)
 {
-    struct jm_jsonw w;
+    struct jm_body b;
     if (a->ids.p)
         return jm_err_set(err, JM_EUNSUPPORTED,
                           "a prompt of token ids cannot be sent as chat: use the completions API");
-    jm_jsonw_init(&w, body, 0);
-    jm_jsonw_object(&w);
-    jm_jsonw_key(&w, "messages");
-    if (a->turns.p) {
-        jm_jsonw_raw(&w, a->turns);
-    } else {
-        jm_jsonw_array(&w);
-        jm_jsonw_object(&w);
-        jm_jsonw_kstr(&w, "role", "user");
-        jm_jsonw_kspan(&w, "content", a->text);
-        jm_jsonw_end(&w);
-        jm_jsonw_end(&w);
-    }
-    return jm_openai_write(a, &w, body, err);
+    jm_body_open(&b, a, body);
+    jm_body_turns(&b, "messages");
+    jm_openai_members(&b);
+    return jm_body_close(&b, err);
 }
 
 static void chat_event(const struct jm_reader *r, const struct jm_sse_event *ev, struct jm_said *out)
 {
-    struct jm_jsonfound f[PATHS];
-    if (jm_openai_event(r, ev, f, out))
-        pieces(f, out);
+    jm_openai_event(r, ev, pieces, out);
 }
 
 static void chat_whole(const struct jm_reader *r, struct jm_span body, struct jm_said *out)
 {
-    struct jm_jsonfound f[PATHS];
-    if (jm_openai_common(&r->whole, body, f, out)) {
-        out->bad = !f[JM_OA_CHOICE].hits;
-        pieces(f, out);
-    }
+    jm_openai_whole(r, body, pieces, out);
 }
 
 const struct jm_dialect jm_dialect_chat = {
     .takes = JM_TAKES_TEXT | JM_TAKES_TURNS,
+    .exact = "ignore_eos and min_tokens",
     .event = event,
     .whole = whole,
     .write = chat_write,

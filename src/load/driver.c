@@ -21,6 +21,7 @@
 #define START_WAIT     JM_NS_PER_S
 #define START_REFUSALS 3 /* in a row, at the start: the endpoint will not serve */
 #define ABANDON_WAIT   (2 * JM_NS_PER_S)
+#define LOADED_NS      (500 * JM_NS_PER_MS) /* Ollama tells some 10 ms also of a model that was there */
 
 void jm_load_changed(struct jm_load *l)
 {
@@ -51,6 +52,19 @@ static void note_lengths(struct jm_load *l, const struct jm_request *r)
     }
 }
 
+/* What the server tells of itself beside the answer. */
+static void note_server(struct jm_load *l, const struct jm_call *c)
+{
+    if (c->bundled)
+        atomic_fetch_add(&l->bundled, 1);
+    if (c->load_ns < LOADED_NS)
+        return;
+    atomic_fetch_add(&l->loads, 1);
+    int64_t most = atomic_load(&l->load_most_ns);
+    while (c->load_ns > most && !atomic_compare_exchange_weak(&l->load_most_ns, &most, c->load_ns))
+        ;
+}
+
 /* Unpacks the events of a request; how many there are. */
 static size_t unpack(struct jm_worker *w, struct jm_call *c)
 {
@@ -64,7 +78,10 @@ static size_t unpack(struct jm_worker *w, struct jm_call *c)
             snprintf(c->r.error, sizeof c->r.error, "out of memory: token events are missing");
         }
     }
-    return jm_evlog_read(&c->ev, w->ev, w->ev_cap);
+    size_t n = jm_evlog_read(&c->ev, w->ev, w->ev_cap);
+    if (n && c->bundled)
+        w->ev[0].flags |= JM_TE_BUNDLED;
+    return n;
 }
 
 void jm_load_deliver(struct jm_load *l, struct jm_worker *w, struct jm_call *c, struct jm_span prompt)
@@ -83,6 +100,7 @@ void jm_load_deliver(struct jm_load *l, struct jm_worker *w, struct jm_call *c, 
     pthread_mutex_unlock(&l->sink_lock);
     atomic_fetch_add(&l->events, r->events);
     atomic_fetch_add(&l->shared, r->shared_stamp);
+    note_server(l, c);
     if (ok && r->output_tokens >= 0)
         atomic_fetch_add(&l->known, r->output_tokens - c->known);
     else if (ok)
@@ -298,24 +316,38 @@ static bool is_auto(const char *api)
     return !api || !*api || strcmp(api, "auto") == 0;
 }
 
-/* The model's name and length, and the dialect, where they are not given. */
-static int find_model(struct jm_load *l, int *max_len, struct jm_err *err)
+/* How tokens of events are counted: running usage where it is asked for, or known to be given. */
+static void settle_counts(struct jm_load *l)
+{
+    if (l->cfg.counts == JM_COUNTS_AUTO)
+        l->cfg.counts = l->at.counts ? JM_COUNTS_CONTINUOUS : JM_COUNTS_USAGE;
+}
+
+/* The model's name, and the dialect, where they are not given. */
+static int find_model(struct jm_load *l, struct jm_err *err)
 {
     const struct jm_dialect_row *row;
-    struct jm_endpoint e;
-    int rc = jm_load_probe(&l->cfg, NULL, &e, err);
+    int rc = jm_load_probe(&l->cfg, NULL, &l->at, err);
     if (rc)
         return rc;
-    *max_len = e.max_model_len;
-    snprintf(l->model, sizeof l->model, "%s", l->cfg.model ? l->cfg.model : e.model);
+    snprintf(l->model, sizeof l->model, "%s", l->cfg.model ? l->cfg.model : l->at.model);
     if (!l->model[0])
-        return jm_err_set(err, JM_EABSENT, "%s does not list its models: give the name of one (--model)",
-                          l->cfg.url);
+        return jm_err_set(err, JM_EABSENT, "%s does not list its models: give the name of one (--model)%s",
+                          l->cfg.url,
+                          l->at.kind[0] ? "" : ", or check the URL: no engine was recognised there");
+    settle_counts(l);
     if (is_auto(l->cfg.api)) {
-        rc = jm_dialect_need(e.dialect, &row, err);
+        l->chosen = true;
+        rc = jm_dialect_need(l->at.dialect, &row, err);
         if (rc == 0)
             rc = jm_reader_init(&l->reader, row, err);
     }
+    if (rc == 0 && l->cfg.ignore_eos && !l->reader.d->exact)
+        jm_logf(
+            l->cfg.log, JM_LOG_WARN, ROOM,
+            "%s has no way to ask for a fixed number of tokens: answers may end before --osl; an OpenAI API "
+            "of the same engine may have one (--api openai.chat)",
+            l->reader.row->name);
     return rc;
 }
 
@@ -333,7 +365,6 @@ int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, 
                 struct jm_err *err)
 {
     struct jm_load *l = calloc(1, sizeof *l);
-    int max_len = -1;
     if (!l)
         return jm_err_set(err, JM_ENOMEM, "out of memory for the load generator");
     l->cfg = *cfg;
@@ -359,7 +390,7 @@ int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, 
     if (rc == 0)
         warn_of_proxy(l);
     if (rc == 0)
-        rc = find_model(l, &max_len, err);
+        rc = find_model(l, err);
     if (rc == 0 && !l->client.curl) { /* the probe found which of the host's addresses answers */
         int fd;
         rc = jm_target_connect(&l->client.target, l->client.connect_ns, &fd, err);
@@ -367,9 +398,9 @@ int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, 
             close(fd);
     }
     if (rc == 0)
-        rc = open_traces(l, max_len, err);
+        rc = open_traces(l, l->at.max_model_len, err);
     if (rc == 0)
-        rc = jm_prompts_init(&l->prompts, &l->cfg, &l->reader, &l->client, l->model, max_len, err);
+        rc = jm_prompts_init(&l->prompts, &l->cfg, &l->reader, &l->client, l->model, l->at.max_model_len, err);
     if (rc == 0)
         l->workers = threads_for(l);
     if (rc == 0 && !jm_stamps_warm(&l->clock, l->stamping))

@@ -43,6 +43,12 @@ static void plan(const struct out *o, const struct jm_load *l)
     fact(o, "load.url", "http%s://%s%s", l->client.target.tls ? "s" : "", l->client.target.authority,
          l->client.target.prefix);
     fact(o, "load.api", "%s", l->reader.row->name);
+    fact(o, "load.api.chosen", "%s", l->chosen ? "by what is there" : "by option");
+    fact(o, "load.token_counts", "%s",
+         c->whole                            ? "usage: the answers do not stream"
+         : c->counts == JM_COUNTS_IDS        ? "ids"
+         : c->counts == JM_COUNTS_CONTINUOUS ? "continuous"
+                                             : "usage");
     fact(o, "load.model", "%s", l->model);
     const struct jm_slice *one = &l->plan->slice[0];
     if (l->plan->slices > 1)
@@ -76,6 +82,8 @@ static void plan(const struct out *o, const struct jm_load *l)
     if (l->plan->slices == 1 && one->osl.kind == JM_LEN_FIXED)
         fact(o, "load.osl", "%lld", (long long)one->osl.min);
     fact(o, "load.ignore_eos", "%s", c->ignore_eos ? "yes" : "no");
+    if (c->ignore_eos)
+        fact(o, "load.osl.by", "%s", l->reader.d->exact ? l->reader.d->exact : "nothing: this API cannot");
     if (c->extra_json)
         fact(o, "load.extra", "%.500s", c->extra_json);
     if (l->client.tls) {
@@ -124,6 +132,12 @@ static void lengths(const struct out *o, const struct jm_load *l)
         fact(o, "load.isl.kept", "%lld of %lld", (long long)right, (long long)(right + wrong));
     if (atomic_load(&l->isl_cut) > 0)
         fact(o, "load.isl.cut", "%lld", (long long)atomic_load(&l->isl_cut));
+    if (atomic_load(&l->bundled) > 0)
+        fact(o, "load.bundled", "%lld", (long long)atomic_load(&l->bundled));
+    if (atomic_load(&l->loads) > 0) {
+        fact(o, "load.model_loads", "%lld", (long long)atomic_load(&l->loads));
+        fact(o, "load.model_loads.max_ms", "%.0f", (double)atomic_load(&l->load_most_ns) / 1e6);
+    }
 }
 
 static void client(const struct out *o, const struct jm_load *l)

@@ -21,6 +21,11 @@ enum jm_load_shape { JM_LOAD_CLOSED /* concurrency */, JM_LOAD_POISSON /* rate *
 
 struct jm_plan;
 
+/* How the tokens of each event are counted, where the engine can tell: by the usage at the end alone, by a
+ * running usage in every event, or by token ids in every event. AUTO: running usage where the engine is known
+ * to give it. */
+enum jm_load_counts { JM_COUNTS_AUTO, JM_COUNTS_USAGE, JM_COUNTS_CONTINUOUS, JM_COUNTS_IDS };
+
 struct jm_load_cfg {
     const char *url; /* "http://host:8000", with or without /v1 */
     const char *api; /* a dialect's name ("openai.chat", "chat", ...); NULL or "auto": as the engine speaks */
@@ -38,8 +43,11 @@ struct jm_load_cfg {
                                  "slice" */
     bool shared_prompt;       /* synthetic: every request sends the same prompt, so that prefix caches hit */
     bool ignore_eos;
-    double temperature;                                /* NAN: not sent */
-    const char *extra_json;                            /* object merged into each body; NULL: none */
+    enum jm_load_counts counts;
+    bool whole;             /* answers that do not stream: no token has a time of its own */
+    bool prompt_ids;        /* synthetic prompts as token ids, where the API takes them */
+    double temperature;     /* NAN: not sent */
+    const char *extra_json; /* object merged into each body; NULL: none */
     int64_t connect_ns, header_ns, stall_ns, total_ns; /* limits of a request; 0: 10 s, 120 s, 60 s, 600 s */
     int threads;                                       /* 0: chosen */
     const char *ca_file;                               /* https: NULL: the system's */
@@ -87,9 +95,12 @@ struct jm_endpoint {
     char engine[64];  /* "vllm 0.9", "llama.cpp b4748", "joulemark-sim", "" unknown */
     char kind[16];    /* "vllm", "sglang", "tgi", "triton", "trtllm", "llamacpp", "ollama", "lmstudio", "nim",
                          "dynamo", "" unknown */
+    char version[40]; /* "" unknown */
     char dialect[24]; /* what "auto" means here */
-    char metrics_path[64]; /* where this kind of engine tells its metrics, "" where it has none or is unknown
-                            */
+    char tokenizer[16];    /* the member in which /tokenize takes the text, "" no such path or unknown */
+    char metrics_path[64]; /* where this kind of engine tells its metrics; ":8002/metrics": on another port;
+                              "" none or unknown */
+    bool counts;           /* tells on request how many tokens each event brought */
     bool simulated;
     int64_t pid;       /* process that listens (local, found through /proc), -1: not found */
     char pid_why[160]; /* why not */

@@ -8,170 +8,126 @@
 
 #include "base/banned.h"
 
-static int64_t tokens(const struct jm_jsonfound *f)
+static uint64_t bit(const struct jm_jsonfound *index)
 {
-    int64_t v;
-    return f->hits && jm_jtoken_i64(&f->v, &v) == 0 && v >= 0 ? v : -1;
+    int64_t i = jm_found_count(index);
+    return UINT64_C(1) << (i > 0 && i < 64 ? i : 0);
 }
 
-static int64_t items(struct jm_span array)
+static void usage(const struct jm_jsonfound *f, struct jm_said *out)
 {
+    out->usage = true;
+    out->prompt = jm_found_count(&f[JM_OA_PROMPT]);
+    out->output = jm_found_count(&f[JM_OA_OUTPUT]);
+    out->cached = jm_found_count(&f[JM_OA_CACHED]);
+    if (out->cached < 0)
+        out->cached = jm_found_count(&f[JM_OA_CACHED_DEEPSEEK]);
+    if (out->cached < 0)
+        out->cached = jm_found_count(&f[JM_OA_CACHE_LLAMA]);
+    int64_t computed = jm_found_count(&f[JM_OA_PROMPT_LLAMA]);
+    if (out->cached < 0 && computed > 0 && out->prompt >= computed)
+        out->cached = out->prompt - computed;
+    out->reasoning = jm_found_count(&f[JM_OA_REASONING]);
+    if (out->reasoning < 0)
+        out->reasoning = jm_found_count(&f[JM_OA_REASONING_SGLANG]);
+}
+
+static void choice(const struct jm_jsonfound *f, jm_openai_pieces *pieces, struct jm_said *out)
+{
+    uint64_t me = bit(&f[JM_OA_INDEX]);
+    int64_t ids = jm_found_items(&f[JM_OA_IDS]);
+    out->said_by |= me;
+    jm_said_finish(out, &f[JM_OA_FINISH]);
+    if (jm_found(&f[JM_OA_FINISH]))
+        out->ended |= me;
+    if (ids >= 0)
+        out->ids = (out->ids > 0 ? out->ids : 0) + ids;
+    pieces(f, out);
+}
+
+/* Several choices in one event (n > 1): the scan kept the last of each member, so each is read by itself. */
+static void choices(const struct jm_jsonscan *scan, struct jm_span list, jm_openai_pieces *pieces,
+                    struct jm_said *out)
+{
+    struct jm_jsonfound f[JM_JSONSCAN_PATHS];
     struct jm_jsontok t;
     struct jm_jtoken v;
-    int64_t n = 0;
-    jm_jsontok_init(&t, array, 0);
-    if (jm_jsontok_next(&t, &v, NULL) != 0 || v.type != JM_J_ARRAY)
-        return -1;
-    while (jm_jsontok_next(&t, &v, NULL) == 0 && v.type != JM_J_ARRAY_END) {
-        if (jm_jsontok_skip(&t, &v, NULL) != 0)
-            return -1;
-        n++;
-    }
-    return n;
+    struct jm_str one;
+    jm_str_init(&one);
+    jm_jsontok_init(&t, list, JM_JSONTOK_DEPTH);
+    if (jm_jsontok_next(&t, &v, NULL) == 0)
+        while (jm_jsontok_next(&t, &v, NULL) == 0 && v.type == JM_J_OBJECT &&
+               jm_jsontok_skip(&t, &v, NULL) == 0) {
+            size_t before = out->pieces;
+            jm_str_reset(&one);
+            jm_str_adds(&one, "{\"choices\":[");
+            jm_str_addspan(&one, v.raw);
+            jm_str_adds(&one, "]}");
+            if (one.failed || jm_jsonscan_run(scan, jm_str_span(&one), f, NULL) != 0)
+                break;
+            choice(f, pieces, out);
+            for (size_t i = before; i < out->pieces; i++) { /* into the caller's bytes again */
+                struct jm_span *raw = &out->piece[i].text.raw;
+                raw->p = v.raw.p + (raw->p - one.buf - (ptrdiff_t)strlen("{\"choices\":["));
+            }
+        }
+    jm_str_release(&one);
 }
 
-bool jm_openai_common(const struct jm_jsonscan *scan, struct jm_span doc, struct jm_jsonfound *f,
-                      struct jm_said *out)
+void jm_openai_read(const struct jm_jsonscan *scan, struct jm_span doc, jm_openai_pieces *pieces,
+                    struct jm_said *out)
 {
-    jm_said_init(out);
-    doc = jm_span_trim(doc);
-    if (!doc.n || doc.p[0] != '{' || jm_jsonscan_run(scan, doc, f, NULL) != 0) {
-        out->bad = true;
-        return false;
+    struct jm_jsonfound f[JM_JSONSCAN_PATHS];
+    if (!jm_said_scan(scan, doc, f, out))
+        return;
+    if (jm_found(&f[JM_OA_ERROR]) || jm_found_is(&f[JM_OA_OBJECT], "error")) {
+        jm_said_failed(out, doc);
+        return;
     }
-    if ((f[JM_OA_ERROR].hits && f[JM_OA_ERROR].v.type != JM_J_NULL) ||
-        (f[JM_OA_OBJECT].hits && jm_jtoken_is(&f[JM_OA_OBJECT].v, "error"))) {
-        out->failed = true;
-        jm_error_words(doc, out->text);
-        return false;
-    }
+    if (f[JM_OA_USAGE].hits && f[JM_OA_USAGE].v.type == JM_J_OBJECT)
+        usage(f, out);
     out->choices = f[JM_OA_CHOICE].hits > 0;
-    if (f[JM_OA_FINISH].hits && f[JM_OA_FINISH].v.type == JM_J_STRING) {
-        char buf[64];
-        size_t n = jm_json_unescape(f[JM_OA_FINISH].v.raw, buf, sizeof buf);
-        jm_copy_words((struct jm_span){buf, n < sizeof buf ? n : sizeof buf}, out->finish,
-                      sizeof out->finish);
-    }
-    if (f[JM_OA_IDS].hits && f[JM_OA_IDS].v.type == JM_J_ARRAY)
-        out->ids = items(f[JM_OA_IDS].v.raw);
-    if (f[JM_OA_USAGE].hits && f[JM_OA_USAGE].v.type == JM_J_OBJECT) {
-        out->usage = true;
-        out->prompt = tokens(&f[JM_OA_PROMPT]);
-        out->output = tokens(&f[JM_OA_OUTPUT]);
-        out->cached = tokens(&f[JM_OA_CACHED]);
-        if (out->cached < 0)
-            out->cached = tokens(&f[JM_OA_CACHE_LLAMA]);
-        out->reasoning = tokens(&f[JM_OA_REASONING]);
-        if (out->reasoning < 0)
-            out->reasoning = tokens(&f[JM_OA_REASONING_SGLANG]);
-    }
-    return true;
+    if (f[JM_OA_CHOICE].hits == 1)
+        choice(f, pieces, out);
+    else if (f[JM_OA_CHOICE].hits > 1)
+        choices(scan, f[JM_OA_CHOICES].v.raw, pieces, out);
 }
 
-bool jm_openai_event(const struct jm_reader *r, const struct jm_sse_event *ev, struct jm_jsonfound *f,
+void jm_openai_event(const struct jm_reader *r, const struct jm_sse_event *ev, jm_openai_pieces *pieces,
                      struct jm_said *out)
 {
-    struct jm_span data = jm_span_trim(ev->data);
-    if (ev->error) {
-        jm_said_init(out);
-        out->failed = true;
-        jm_error_words(data, out->text);
-        return false;
-    }
-    if (jm_span_is(data, "[DONE]")) {
-        jm_said_init(out);
-        out->done = true;
-        return false;
-    }
-    if (!data.n) { /* a keep-alive: says nothing */
-        jm_said_init(out);
-        return false;
-    }
-    return jm_openai_common(&r->event, data, f, out);
+    struct jm_span data;
+    if (jm_said_event(ev, &data, out))
+        jm_openai_read(&r->event, data, pieces, out);
 }
 
-void jm_openai_piece(struct jm_said *out, const struct jm_jsonfound *f, unsigned flags)
+void jm_openai_whole(const struct jm_reader *r, struct jm_span body, jm_openai_pieces *pieces,
+                     struct jm_said *out)
 {
-    bool text = f->v.type == JM_J_STRING && f->v.raw.n;
-    bool list = f->v.type == JM_J_ARRAY && f->v.raw.n > 2;
-    if (!f->hits || !(text || list) || out->pieces == JM_SAID_PIECES)
-        return;
-    out->piece[out->pieces].text = f->v;
-    out->piece[out->pieces++].flags = flags;
+    jm_openai_read(&r->whole, body, pieces, out);
+    if (!out->failed && !out->choices)
+        out->bad = true;
 }
 
-/* Members of the user's that a probe must not have: it neither streams nor asks for a length. */
-static bool left_out(const struct jm_ask *a, const struct jm_jtoken *key)
+void jm_openai_members(struct jm_body *b)
 {
-    static const char *const names[] = {"stream",     "stream_options", "max_tokens", "max_completion_tokens",
-                                        "min_tokens", "ignore_eos",     "n"};
-    bool yes = false;
-    for (size_t i = 0; a->probe && i < sizeof names / sizeof *names; i++)
-        yes |= jm_jtoken_is(key, names[i]);
-    return yes;
-}
-
-/* The user's members, one call each; false at the end. */
-static bool next_member(const struct jm_ask *a, struct jm_jsontok *t, struct jm_jtoken *key,
-                        struct jm_jtoken *value)
-{
-    struct jm_jtoken first;
-    if (!t->in.p) {
-        jm_jsontok_init(t, a->extra, 0);
-        if (!a->extra.n || jm_jsontok_next(t, &first, NULL) != 0 || first.type != JM_J_OBJECT)
-            return false;
-    }
-    do {
-        if (jm_jsontok_next(t, key, NULL) != 0 || key->type != JM_J_KEY ||
-            jm_jsontok_next(t, value, NULL) != 0 || jm_jsontok_skip(t, value, NULL) != 0)
-            return false;
-    } while (left_out(a, key));
-    return true;
-}
-
-/* Whether the user's own members hold this one, which then is not written twice. */
-static bool theirs(const struct jm_ask *a, const char *name)
-{
-    struct jm_jsontok t = {0};
-    struct jm_jtoken key, value;
-    while (next_member(a, &t, &key, &value))
-        if (jm_jtoken_is(&key, name))
-            return true;
-    return false;
-}
-
-int jm_openai_write(const struct jm_ask *a, struct jm_jsonw *w, struct jm_str *body, struct jm_err *err)
-{
-    if (!theirs(a, "model"))
-        jm_jsonw_kstr(w, "model", a->model);
-    if (!theirs(a, "stream"))
-        jm_jsonw_kbool(w, "stream", a->stream);
-    if (a->stream && !theirs(a, "stream_options")) { /* without it most servers send no token counts */
-        jm_jsonw_key(w, "stream_options");
-        jm_jsonw_raw(w, JM_SPAN("{\"include_usage\":true}"));
-    }
-    if (a->max_tokens >= 0 && !theirs(a, "max_tokens") && !theirs(a, "max_completion_tokens"))
-        jm_jsonw_ki64(w, "max_tokens", a->max_tokens);
+    const struct jm_ask *a = b->ask;
+    jm_body_str(b, "model", a->model);
+    jm_body_bool(b, "stream", a->stream);
+    if (a->stream) /* without it most servers send no token counts */
+        jm_body_raw(b, "stream_options",
+                    a->counts == JM_COUNTS_CONTINUOUS
+                        ? JM_SPAN("{\"include_usage\":true,\"continuous_usage_stats\":true}")
+                        : JM_SPAN("{\"include_usage\":true}"));
+    if (a->stream && a->counts == JM_COUNTS_IDS)
+        jm_body_bool(b, "return_token_ids", true);
+    if (a->max_tokens >= 0 && !jm_body_theirs(b, "max_completion_tokens"))
+        jm_body_i64(b, "max_tokens", a->max_tokens);
     if (a->ignore_eos) {
-        if (!theirs(a, "ignore_eos"))
-            jm_jsonw_kbool(w, "ignore_eos", true);
-        if (a->max_tokens >= 0 && !theirs(a, "min_tokens"))
-            jm_jsonw_ki64(w, "min_tokens", a->max_tokens);
+        jm_body_bool(b, "ignore_eos", true);
+        if (a->max_tokens >= 0)
+            jm_body_i64(b, "min_tokens", a->max_tokens);
     }
-    if (!isnan(a->temperature) && !theirs(a, "temperature"))
-        jm_jsonw_knum(w, "temperature", a->temperature);
-    struct jm_jsontok t = {0};
-    struct jm_jtoken key, value;
-    while (next_member(a, &t, &key, &value)) {
-        jm_str_adds(body, ",\"");
-        jm_str_addspan(body, key.raw);
-        jm_str_adds(body, "\":");
-        if (value.type == JM_J_STRING)
-            jm_str_addc(body, '"');
-        jm_str_addspan(body, value.raw);
-        if (value.type == JM_J_STRING)
-            jm_str_addc(body, '"');
-    }
-    jm_jsonw_end(w);
-    return jm_str_ok(body, "a request body", err);
+    if (!isnan(a->temperature))
+        jm_body_num(b, "temperature", a->temperature);
 }

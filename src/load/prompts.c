@@ -315,7 +315,8 @@ int jm_prompts_recipe(const struct jm_prompts *p, const struct jm_recipe *r, str
     struct jm_ask ask = {.model = p->model,
                          .max_tokens = r->draw.osl > 0 ? r->draw.osl : -1,
                          .ignore_eos = p->cfg->ignore_eos,
-                         .stream = true,
+                         .counts = p->cfg->counts,
+                         .stream = !p->cfg->whole,
                          .temperature = p->cfg->temperature,
                          .extra = jm_span_of(p->cfg->extra_json)};
     jm_str_reset(&out->wire);

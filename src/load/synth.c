@@ -218,6 +218,7 @@ static int probe(const struct jm_prompts *p, struct jm_span text, int64_t *token
                          .text = text,
                          .max_tokens = 1,
                          .probe = true,
+                         .counts = p->cfg->counts,
                          .temperature = NAN,
                          .extra = jm_span_of(p->cfg->extra_json)};
     struct jm_str body, path;

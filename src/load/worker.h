@@ -104,6 +104,8 @@ struct jm_load {
     int64_t open_most;                      /* open requests under way at most; 0: there are none */
     bool fixed_ids;                         /* every request has its number by the schedule alone */
     char model[256];
+    struct jm_endpoint at;
+    bool chosen; /* the dialect was chosen by what is there */
     struct jm_clock clock;
     int stamping[2]; /* keeps the kernel stamping */
     int64_t t0;      /* start, of the schedule */
@@ -123,6 +125,8 @@ struct jm_load {
     _Atomic int64_t refused;     /* answers that say "never": refused, TLS, 401, 404, other 4xx */
     _Atomic int64_t cold;        /* workers that are not warm yet */
     _Atomic int64_t osl_right, osl_wrong, isl_right, isl_wrong, isl_cut;
+    _Atomic int64_t bundled, loads,
+        load_most_ns;      /* requests that loaded the model; the longest time of one */
     char first_error[256]; /* under lock */
     bool begun;
 };

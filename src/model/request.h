@@ -89,7 +89,9 @@ enum jm_token_flag {
     JM_TE_TOOL = 2,
     JM_TE_SHARED = 4,      /* shares its stamp with the event before (same read) */
     JM_TE_COUNT_KNOWN = 8, /* tokens is the server's count; else one event of unknown token count */
-    JM_TE_NO_TEXT = 16     /* a token that came without text */
+    JM_TE_NO_TEXT = 16,    /* a token that came without text */
+    JM_TE_BUNDLED = 32     /* the first event, when it brought what was generated long before: reasoning that
+                              was not sent, or a proxy's buffer. Times per token of this request mean little */
 };
 
 struct jm_token_event {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of engines as they were reported in public, byte for byte, cut at every place. What a row expects
- * is END finish=F in=PROMPT out=OUTPUT/SOURCE cached=C reasoning=R bytes=TEXT_BYTES | EVENT EVENT ... where
- * an event is the number of the read it came with (one event a read), its tokens ("?" unknown) and flags
- * r(easoning), t(ool). first_token and first_visible are given as >READ and *READ. */
+/* Answers of OpenAI-compatible engines as they were reported in public, byte for byte, cut at every place
+ * (callkit.h tells how a row is written). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
+#include "callkit.h"
 #include "load/call.h"
 
 #define E(x)    "data: " x "\n\n"
@@ -29,11 +28,7 @@
       "}],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":" #n "}}")
 #define T(s) E("{\"choices\":[{\"text\":\"" s "\",\"index\":0,\"finish_reason\":null}]}")
 
-static const struct row {
-    const char *name;
-    const char *api;
-    const char *body, *want;
-} rows[] = {
+static const struct kit_row rows[] = {
     {"vllm 3759: role chunk first", "openai.chat", ROLE TXT("Hello") TXT(" x") FIN("length") USE(5, 2) DONE,
      "ok finish=length in=5 out=2/1 cached=-1 reasoning=-1 bytes=7 >2 *2 | 2? 3?"},
     {"api7/aisix PR 869: content null", "openai.chat",
@@ -59,7 +54,7 @@ static const struct row {
      "ok finish=tool_calls in=5 out=9/1 cached=-1 reasoning=-1 bytes=87 >1 *-1 | 1?t 2?t"},
     {"genai-bench 81: hidden reasoning in the first visible chunk", "openai.chat",
      CU("{\"content\":\"a\"}", "null", 300) CU("{\"content\":\"b\"}", "null", 301) FIN("stop") DONE,
-     "ok finish=stop in=5 out=301/1 cached=-1 reasoning=-1 bytes=2 >1 *1 | 1:300 2:1"},
+     "ok finish=stop in=5 out=301/1 cached=-1 reasoning=-1 bytes=2 >1 *1 | 1:300b 2:1"},
     {"llmperf, inference-benchmarker: usage with no choices", "openai.chat", TXT("a") USE(5, 1) DONE "",
      "ok finish= in=5 out=1/1 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
     {"sglang 10746: no usage is unknown, not the length asked for", "openai.chat",
@@ -153,137 +148,16 @@ static const struct row {
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
 };
 
-enum { MOST_EVENTS = 4096 };
-
-static void render(const struct jm_call *c, bool stamps, struct jm_str *s)
-{
-    const struct jm_request *r = &c->r;
-    jm_str_addf(s, "%s finish=%s in=%lld out=%lld/%d cached=%lld reasoning=%lld bytes=%lld",
-                jm_end_name((int)r->end), r->finish, (long long)r->prompt_tokens, (long long)r->output_tokens,
-                (int)r->token_source, (long long)r->cached_tokens, (long long)r->reasoning_tokens,
-                (long long)r->output_bytes);
-    if (stamps)
-        jm_str_addf(s, " >%lld *%lld |", (long long)r->t[JM_T_FIRST_TOKEN],
-                    (long long)r->t[JM_T_FIRST_VISIBLE]);
-    struct jm_token_event ev[MOST_EVENTS];
-    size_t n = jm_evlog_read(&c->ev, ev, MOST_EVENTS);
-    assert_int_equal(n, c->ev.n);
-    for (size_t i = 0; i < n; i++) {
-        if (stamps)
-            jm_str_addf(s, " %lld", (long long)ev[i].t);
-        if (ev[i].flags & JM_TE_COUNT_KNOWN)
-            jm_str_addf(s, ":%u", ev[i].tokens);
-        else
-            jm_str_addc(s, '?');
-        jm_str_adds(s, ev[i].flags & JM_TE_REASONING ? "r" : "");
-        jm_str_adds(s, ev[i].flags & JM_TE_TOOL ? "t" : "");
-    }
-}
-
-static const char head[] =
-    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-
-/* One event a read, each in a chunk of its own, stamped with its number. */
-static void by_events(struct jm_call *c, const char *body)
-{
-    struct jm_span rest = jm_span_of(body), in = JM_SPAN(head);
-    bool over = jm_call_bytes(c, in, 0);
-    for (int64_t k = 1; rest.n && !over; k++) {
-        ptrdiff_t end = jm_span_find(rest, JM_SPAN("\n\n"));
-        size_t n = end < 0 ? rest.n : (size_t)end + 2;
-        struct jm_str chunk;
-        jm_str_init(&chunk);
-        jm_str_addf(&chunk, "%zx\r\n", n);
-        jm_str_add(&chunk, rest.p, n);
-        jm_str_adds(&chunk, "\r\n");
-        over = jm_call_bytes(c, jm_str_span(&chunk), k);
-        jm_str_release(&chunk);
-        rest = jm_span_sub(rest, n, rest.n);
-    }
-    if (!over)
-        over = jm_call_bytes(c, JM_SPAN("0\r\n\r\n"), 1000);
-    assert_true(over);
-}
-
 static void reported_streams(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct jm_reader rd;
-        struct jm_call c;
-        struct jm_str got;
-        assert_int_equal(jm_reader_init(&rd, jm_dialect_find(rows[i].api), NULL), 0);
-        jm_call_init(&c, &rd, false);
-        by_events(&c, rows[i].body);
-        jm_str_init(&got);
-        render(&c, true, &got);
-        if (strcmp(got.buf, rows[i].want) != 0)
-            fail_msg("%s:\n     got %s (%s)\nexpected %s", rows[i].name, got.buf, c.r.error, rows[i].want);
-        jm_str_release(&got);
-        jm_call_release(&c);
-    }
+    kit_events(rows, sizeof rows / sizeof *rows);
 }
 
-/* The same record wherever the bytes are cut, in every framing, with every line end. */
 static void every_split_gives_the_same(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        for (int shape = 0; shape < 4; shape++) {
-            struct jm_str text, want;
-            struct jm_reader rd;
-            struct jm_call c;
-            size_t n = strlen(rows[i].body);
-            jm_str_init(&text);
-            jm_str_init(&want);
-            assert_int_equal(jm_reader_init(&rd, jm_dialect_find(rows[i].api), NULL), 0);
-            jm_call_init(&c, &rd, false);
-            if (shape == 0)
-                jm_str_addf(&text, "%s%zx\r\n%s\r\n0\r\n\r\n", head, n, rows[i].body);
-            else if (shape == 1)
-                jm_str_addf(&text, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s", n, rows[i].body);
-            else { /* CRLF line ends, or chunks of five bytes */
-                jm_str_adds(&text, head);
-                struct jm_str body;
-                jm_str_init(&body);
-                for (const char *p = rows[i].body; *p; p++) {
-                    if (*p == '\n' && shape == 2)
-                        jm_str_addc(&body, '\r');
-                    jm_str_addc(&body, *p);
-                }
-                for (size_t at = 0; at < body.len; at += 5)
-                    jm_str_addf(&text, "%zx;x\r\n%.*s\r\n", body.len - at < 5 ? body.len - at : 5, 5,
-                                body.buf + at);
-                jm_str_adds(&text, "0\r\n\r\n");
-                jm_str_release(&body);
-            }
-            for (size_t cut = 0; cut <= text.len; cut++) {
-                struct jm_str got;
-                jm_str_init(&got);
-                jm_call_begin(&c);
-                bool over = false;
-                if (cut < text.len) {
-                    jm_call_bytes(&c, (struct jm_span){text.buf, cut}, 1);
-                    over = jm_call_bytes(&c, (struct jm_span){text.buf + cut, text.len - cut}, 2);
-                } else { /* byte by byte */
-                    for (size_t k = 0; k < text.len; k++)
-                        over = jm_call_bytes(&c, (struct jm_span){text.buf + k, 1}, (int64_t)k);
-                }
-                assert_true(over);
-                render(&c, false, &got);
-                if (cut == 0)
-                    jm_str_addspan(&want, jm_str_span(&got));
-                else if (strcmp(got.buf, want.buf) != 0)
-                    fail_msg("%s, shape %d, cut at %zu: %s\nexpected %s", rows[i].name, shape, cut, got.buf,
-                             want.buf);
-                jm_str_release(&got);
-            }
-            assert_int_equal(strncmp(want.buf, rows[i].want, strcspn(rows[i].want, ">") - 1), 0);
-            jm_call_release(&c);
-            jm_str_release(&text);
-            jm_str_release(&want);
-        }
-    }
+    kit_splits(rows, sizeof rows / sizeof *rows);
 }
 
 /* Several events in one read share its stamp and say so (nm-vllm PR 142; AIPerf's ICL raises ValueError on
@@ -325,7 +199,7 @@ static void cut_streams_keep_what_came(void **state)
     jm_call_init(&c, &rd, true);
     struct jm_str text;
     jm_str_init(&text);
-    jm_str_addf(&text, "%s%zx\r\n%s\r\n0\r\n\r\n", head, sizeof body - 1, body);
+    jm_str_addf(&text, "%s%zx\r\n%s\r\n0\r\n\r\n", kit_head, sizeof body - 1, body);
     size_t done = (size_t)(strstr(text.buf, "[DONE]") - text.buf) + 8;
     for (size_t cut = 0; cut < text.len; cut++) {
         for (int reset = 0; reset < 2; reset++) {
@@ -415,7 +289,7 @@ static void chunks_are_kept_apart_from_tokens(void **state)
     (void)state;
     assert_int_equal(jm_reader_init(&rd, jm_dialect_find("openai.chat"), NULL), 0);
     jm_call_init(&c, &rd, false);
-    by_events(&c, body);
+    kit_play(&c, body);
     assert_int_equal(c.r.t[JM_T_FIRST_EVENT], 1);
     assert_int_equal(c.r.t[JM_T_FIRST_CHUNK], 1);
     assert_int_equal(c.r.t[JM_T_FIRST_TOKEN], 2);
