@@ -137,9 +137,9 @@ static int own_string(struct jm_load *l, size_t i, const char **s, struct jm_err
 
 static int own_cfg(struct jm_load *l, struct jm_err *err)
 {
-    const char **all[] = {&l->cfg.url,          &l->cfg.model,      &l->cfg.api_key, &l->cfg.api,
-                          &l->cfg.prompts_path, &l->cfg.extra_json, &l->cfg.ca_file, &l->cfg.transport,
-                          &l->cfg.proxy};
+    const char **all[] = {&l->cfg.url,     &l->cfg.model,        &l->cfg.api_key,
+                          &l->cfg.api,     &l->cfg.prompts_path, &l->cfg.extra_json,
+                          &l->cfg.ca_file, &l->cfg.transport,    &l->cfg.proxy};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof all / sizeof *all; i++)
         rc = own_string(l, i, all[i], err);
@@ -400,7 +400,8 @@ int jm_load_new(const struct jm_load_cfg *cfg, const struct jm_load_sink *sink, 
     if (rc == 0)
         rc = open_traces(l, l->at.max_model_len, err);
     if (rc == 0)
-        rc = jm_prompts_init(&l->prompts, &l->cfg, &l->reader, &l->client, l->model, l->at.max_model_len, err);
+        rc =
+            jm_prompts_init(&l->prompts, &l->cfg, &l->reader, &l->client, l->model, l->at.max_model_len, err);
     if (rc == 0)
         l->workers = threads_for(l);
     if (rc == 0 && !jm_stamps_warm(&l->clock, l->stamping))

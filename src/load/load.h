@@ -29,10 +29,10 @@ enum jm_load_counts { JM_COUNTS_AUTO, JM_COUNTS_USAGE, JM_COUNTS_CONTINUOUS, JM_
 struct jm_load_cfg {
     const char *url; /* "http://host:8000", with or without /v1 */
     const char *api; /* a dialect's name ("openai.chat", "chat", ...); NULL or "auto": as the engine speaks */
-    const char *model;   /* NULL: the first of /v1/models */
-    const char *api_key; /* NULL: none */
-    const struct jm_plan *plan; /* load/plan.h: slices with shapes, traces, sessions; NULL: one slice from shape,
-                                   rate, concurrency, isl, osl, prompts_path and shared_prompt below */
+    const char *model;          /* NULL: the first of /v1/models */
+    const char *api_key;        /* NULL: none */
+    const struct jm_plan *plan; /* load/plan.h: slices with shapes, traces, sessions; NULL: one slice from
+                                   shape, rate, concurrency, isl, osl, prompts_path and shared_prompt below */
     enum jm_load_shape shape;
     int concurrency; /* closed: requests in flight; open (or with a plan): the most open-loop requests in
                         flight (0: no limit) */
@@ -75,8 +75,8 @@ struct jm_load_live {
     int64_t started, finished, ok, failed, in_flight,
         tokens;    /* tokens: events or counted, for progress only */
     int64_t known; /* output tokens that the server counted: as they come where it says so, else at the end */
-    int64_t aborted;   /* of `failed`: cancelled by the plan */
-    bool over;         /* everything planned was sent, and nothing is under way */
+    int64_t aborted;                 /* of `failed`: cancelled by the plan */
+    bool over;                       /* everything planned was sent, and nothing is under way */
     int64_t uncounted;               /* successful requests whose tokens nobody counted */
     double ttft_p50_ms, ttft_p99_ms; /* scheduled → first token, of the last 10 s; NAN: none */
     double lag_p99_ms;               /* scheduled → sent, of the last 10 s; NAN: none */
