@@ -67,7 +67,9 @@ int jm_build_end(struct jm_build *b)
 {
     close_window(b);
     free(b->ev);
+    free(b->plan);
     b->ev = NULL;
+    b->plan = NULL;
     if (!b->w)
         return b->rc;
     if (!b->rc)
@@ -148,11 +150,67 @@ void jm_build_window_after(struct jm_build *b, int trial, const char *name, int6
     jm_build_window(b, trial, name, t0 < from ? from : t0, ns);
 }
 
+int jm_build_documents(const char *tool, const char *path, const char *out, const struct jm_import_opts *o,
+                       jm_build_date_fn date, jm_build_one_fn one, struct jm_err *err)
+{
+    struct jm_ifile f;
+    struct jm_jdocs d;
+    struct jm_jtoken doc;
+    struct jm_build b;
+    int rc = jm_ifile_open(path, &f, err), more;
+    if (rc)
+        return rc;
+    jm_jdocs_init(&d, &f);
+    more = jm_jdocs_next(&d, &doc, err);
+    if (more <= 0) {
+        jm_ifile_close(&f);
+        return more ? more : jm_err_set(err, JM_EPARSE, "%s holds nothing but blanks", path);
+    }
+    int64_t at = date ? date(&f, &doc) : -1;
+    jm_build_begin(&b, tool, &f, o, out, at >= 0 ? at : f.mtime_ns, err);
+    if (at < 0)
+        jm_build_env(&b, "import.date_from", "modification time of the file");
+    while (!b.rc && more > 0) {
+        if (!o->select || o->select == d.n)
+            one(&b, &doc, d.n);
+        if (!b.rc)
+            set(&b, more = jm_jdocs_next(&d, &doc, b.err));
+    }
+    if (!b.rc && o->select > d.n)
+        jm_build_fail(&b, "%s holds %d benchmark%s, so there is no number %d", path, d.n, d.n == 1 ? "" : "s",
+                      o->select);
+    rc = jm_build_end(&b);
+    jm_ifile_close(&f);
+    return rc;
+}
+
+int jm_build_repeat(struct jm_build *b, const char *plan)
+{
+    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
+    int n = 0;
+    for (; *plan; plan++)
+        h = (h ^ (unsigned char)*plan) * UINT64_C(1099511628211);
+    for (size_t i = 0; i < b->n_plan; i++)
+        n += b->plan[i] == h;
+    if (b->n_plan == b->cap_plan) {
+        size_t cap = b->cap_plan ? 2 * b->cap_plan : 16;
+        uint64_t *p = realloc(b->plan, cap * sizeof *p);
+        if (!p) {
+            set(b, jm_err_set(b->err, JM_ENOMEM, "out of memory for the plans of %s", b->f->path));
+            return n;
+        }
+        b->plan = p;
+        b->cap_plan = cap;
+    }
+    b->plan[b->n_plan++] = h;
+    return n;
+}
+
 /* ---- claims
  * ------------------------------------------------------------------------------------------------ */
 
-void jm_build_claim(struct jm_build *b, const char *key, const char *metric, const char *stat, double value,
-                    const char *unit, const char *source)
+void jm_build_energy_claim(struct jm_build *b, const char *key, const char *metric, const char *stat,
+                           double value, const char *unit, const char *source, const char *boundary)
 {
     struct jm_run_claim c = {.value = value, .window = b->about};
     if (b->rc)
@@ -162,7 +220,14 @@ void jm_build_claim(struct jm_build *b, const char *key, const char *metric, con
     snprintf(c.stat, sizeof c.stat, "%s", stat ? stat : "");
     snprintf(c.unit, sizeof c.unit, "%s", unit ? unit : "");
     snprintf(c.source, sizeof c.source, "%s", source ? source : "");
+    snprintf(c.boundary, sizeof c.boundary, "%s", boundary ? boundary : "");
     set(b, jm_run_put_claim(b->w, &c, b->err));
+}
+
+void jm_build_claim(struct jm_build *b, const char *key, const char *metric, const char *stat, double value,
+                    const char *unit, const char *source)
+{
+    jm_build_energy_claim(b, key, metric, stat, value, unit, source, "");
 }
 
 bool jm_build_stat(struct jm_span s, char stat[16])
@@ -228,7 +293,7 @@ static void one_claim(struct jm_build *b, const char *prefix, const struct jm_jt
         d = NAN;
     for (const struct jm_claim_row *r = rows; r && r->key; r++)
         if (fits(r, jm_span_of(name), stat)) {
-            jm_build_claim(b, full, r->metric, stat, d, r->unit, r->source);
+            jm_build_energy_claim(b, full, r->metric, stat, d, r->unit, r->source, r->boundary);
             return;
         }
     jm_build_claim(b, full, "", "", d, "", "");
@@ -327,6 +392,103 @@ void jm_build_request(struct jm_build *b, struct jm_request *q)
     b->n_ev = 0;
     if (b->requests % 1024 == 0) /* bounds the open transaction and what is held of events */
         set(b, jm_run_flush(b->w, 0, true, b->err));
+}
+
+static int64_t add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum) ? -1 : sum;
+}
+
+/* Chunks of the request: the first at t, the others behind it by the gaps. Returns the last one's time. */
+static int64_t chunks(struct jm_build *b, const struct jm_request *q, int64_t t, const struct jm_jtoken *gaps,
+                      int exponent)
+{
+    struct jm_jiter it;
+    struct jm_jtoken v;
+    int64_t n = 1, gap;
+    int rc;
+    jm_jiter_init(&it, b->f, gaps);
+    while ((rc = jm_jiter_next(&it, NULL, &v, b->err)) > 0)
+        n++;
+    int64_t each = n == q->output_tokens ? 1 : -1;
+    jm_build_event(b, t, each, 0);
+    jm_jiter_init(&it, b->f, gaps);
+    while (!b->rc && rc >= 0 && (rc = jm_jiter_next(&it, NULL, &v, b->err)) > 0) {
+        if (!jm_jtime(&v, exponent, &gap) || add(t, gap < 0 ? 0 : gap) < 0) {
+            char where[64];
+            jm_build_fail(b, "%s, %s: a gap between chunks that is no time", b->f->path,
+                          jm_ifile_where(b->f, v.raw.p, where));
+            return t;
+        }
+        if (gap < 0)
+            jm_build_env(b, "import.negative_gaps", "a gap of %lld ns in request %lld", (long long)gap,
+                         (long long)b->requests + 1);
+        t += gap < 0 ? 0 : gap;
+        jm_build_event(b, t, each, 0);
+    }
+    set(b, rc);
+    return t;
+}
+
+void jm_build_timed(struct jm_build *b, struct jm_request *q, int64_t start, int64_t ttft, int64_t e2e,
+                    const struct jm_jtoken *gaps, int exponent)
+{
+    if (b->rc)
+        return;
+    int64_t at = start < 0 ? b->t0 : start, last = -1;
+    q->t[JM_T_SCHEDULED] = q->t[JM_T_SENT] = at;
+    if (ttft >= 0) {
+        int64_t first = add(at, ttft);
+        q->t[JM_T_FIRST_EVENT] = q->t[JM_T_FIRST_CHUNK] = q->t[JM_T_FIRST_TOKEN] = first;
+        if (first >= 0 && gaps && gaps->type == JM_J_ARRAY)
+            last = chunks(b, q, first, gaps, exponent);
+        q->stream = 1;
+    }
+    int64_t end = e2e >= 0 ? add(at, e2e) : last;
+    if (end < last)
+        end = last;
+    q->t[JM_T_LAST_TOKEN] = q->t[JM_T_LAST_CHUNK] = ttft < 0 ? -1 : last >= 0 && b->n_ev > 1 ? last : end;
+    q->t[JM_T_CLOSED] = end;
+    if (end < 0)
+        q->t[JM_T_CLOSED] = q->t[JM_T_FIRST_TOKEN] >= 0 ? q->t[JM_T_FIRST_TOKEN] : at;
+    if (q->t[JM_T_CLOSED] >= b->t1)
+        b->t1 = q->t[JM_T_CLOSED] + 1;
+}
+
+enum jm_end jm_build_end_of(const char *error)
+{
+    static const struct {
+        const char *word;
+        enum jm_end end;
+    } words[] = {{"imed out", JM_END_TIMEOUT},
+                 {"imeout", JM_END_TIMEOUT},
+                 {"onnection refused", JM_END_REFUSED},
+                 {"annot connect", JM_END_REFUSED},
+                 {"ConnectionRefused", JM_END_REFUSED},
+                 {"ConnectError", JM_END_REFUSED},
+                 {"reset by peer", JM_END_CUT},
+                 {"isconnected", JM_END_CUT},
+                 {"IncompleteRead", JM_END_CUT},
+                 {"ClientPayloadError", JM_END_CUT},
+                 {"ot enough data to satisfy", JM_END_CUT},
+                 {"SSL", JM_END_TLS},
+                 {"nauthorized", JM_END_AUTH},
+                 {"orbidden", JM_END_AUTH},
+                 {"oo Many Requests", JM_END_RATE_LIMIT},
+                 {"429", JM_END_RATE_LIMIT},
+                 {"ot Found", JM_END_NOT_FOUND},
+                 {"ad Request", JM_END_HTTP_CLIENT},
+                 {"nternal Server Error", JM_END_HTTP_SERVER},
+                 {"ad Gateway", JM_END_HTTP_SERVER},
+                 {"ervice Unavailable", JM_END_HTTP_SERVER},
+                 {"ateway Timeout", JM_END_HTTP_SERVER},
+                 {"ancelled", JM_END_ABORTED},
+                 {"abort", JM_END_ABORTED}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strstr(error, words[i].word))
+            return words[i].end;
+    return JM_END_PROTOCOL;
 }
 
 /* ---- dates

@@ -21,11 +21,13 @@ struct jm_build {
     const char *out;
     int windows, window, trial; /* window: index of the open one, -1 before the first */
     int about;       /* the window that claims are about: the open one, unless set; -1: the whole file */
-    int64_t t0, t1;  /* of the open window */
+    int64_t t0, t1;  /* of the open window; t1 grows with the requests put into it */
     int64_t last_t1; /* end of the last one */
     int64_t requests;
     struct jm_token_event *ev;
     size_t n_ev, cap_ev;
+    uint64_t *plan; /* hashes of the plans seen, for jm_build_repeat */
+    size_t n_plan, cap_plan;
     struct jm_err own;
 };
 
@@ -35,6 +37,13 @@ int jm_build_begin(struct jm_build *b, const char *tool, const struct jm_ifile *
                    const struct jm_import_opts *o, const char *out, int64_t date_ns, struct jm_err *err);
 /* Seals the run, or removes it when anything failed. Returns b->rc. */
 int jm_build_end(struct jm_build *b);
+/* A file of one document or of several (JSON lines): opens it, begins the run at the date of the first
+ * document (date: ns UTC or -1; NULL: the mtime), calls one for each that was selected (n from 1) and ends
+ * the run. */
+typedef int64_t (*jm_build_date_fn)(const struct jm_ifile *f, const struct jm_jtoken *doc);
+typedef void (*jm_build_one_fn)(struct jm_build *b, const struct jm_jtoken *doc, int n);
+int jm_build_documents(const char *tool, const char *path, const char *out, const struct jm_import_opts *o,
+                       jm_build_date_fn date, jm_build_one_fn one, struct jm_err *err);
 /* A failure that the importer found itself. */
 int jm_build_fail(struct jm_build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Another file that belongs to it, kept in the run. */
@@ -57,6 +66,9 @@ void jm_build_window_as(struct jm_build *b, enum jm_role role, int trial, const 
 /* The same for files without absolute times: moved behind the window before where it would overlap it. */
 void jm_build_window_after(struct jm_build *b, int trial, const char *name, int64_t t0, int64_t ns);
 
+/* How many earlier windows had the same plan (any text that tells plans apart): the trial of this one. */
+int jm_build_repeat(struct jm_build *b, const char *plan);
+
 /* ---- claims: what the file says of itself, about the window b->about
  */
 void jm_build_claim(struct jm_build *b, const char *key, const char *metric, const char *stat, double value,
@@ -64,13 +76,21 @@ void jm_build_claim(struct jm_build *b, const char *key, const char *metric, con
 /* A row for keys of an object. key: "duration"; with one * it stands for a statistic ("*_ttft_ms": mean,
  * median, std, p99, ...), written as stat. */
 struct jm_claim_row {
-    const char *key, *metric, *stat, *unit, *source;
+    const char *key, *metric, *stat, *unit, *source, *boundary;
 };
+/* metric is an id of the catalogue, or one of these, which the checks know too: "duration" (s),
+ * "requests.all", "requests.ok", "requests.failed", "tokens.input", "tokens.output", "tokens.cached",
+ * "tokens.total_per_s", "tokens.input_per_s", "isl", "osl" (per request), "energy.duration" (s, of the window
+ * of the energy), "concurrency" (mean in flight). */
 /* Every number of the object (not of objects in it) by the rows (ended by key == NULL); one that no row names
  * is a claim without metric and unit. prefix: before the key, "" or "metrics.". Texts, true and false become
  * "file.<prefix><key>" in the environment. */
 void jm_build_claims(struct jm_build *b, const struct jm_jtoken *object, const struct jm_claim_row *rows,
                      const char *prefix);
+/* The same for an energy, a power or what rests on one, which has a boundary ("gpu", "" where the file does
+ * not say). */
+void jm_build_energy_claim(struct jm_build *b, const char *key, const char *metric, const char *stat,
+                           double value, const char *unit, const char *source, const char *boundary);
 /* An object of statistics ({"avg": 1, "p99": 2, ...}); key: its name. Numbers deeper are found too
  * ("percentiles"). */
 void jm_build_stats(struct jm_build *b, const char *key, const struct jm_jtoken *object, const char *metric,
@@ -85,6 +105,15 @@ void jm_build_event(struct jm_build *b, int64_t t, int64_t tokens, unsigned flag
 /* Puts the request (id and trial are given here) with the events gathered, sets first and last token and
  * events from them where they are not set, and forgets the events. */
 void jm_build_request(struct jm_build *b, struct jm_request *q);
+
+/* A request of a tool that keeps durations: start (-1: not known; it is placed at the start of the window),
+ * time to the first chunk and to the end (-1: not known) and the gaps between chunks (NULL, or an array in
+ * units of 10^exponent s). Sets the stamps that follow, gathers the events, and grows the window. A chunk is
+ * one token where there are as many chunks as tokens, else of unknown count. Set the token counts before. */
+void jm_build_timed(struct jm_build *b, struct jm_request *q, int64_t start, int64_t ttft, int64_t e2e,
+                    const struct jm_jtoken *gaps, int exponent);
+/* How a request ended, by the words of its error. */
+enum jm_end jm_build_end_of(const char *error);
 
 /* "20250827-142530", "2025-08-27T14:25:30[.123456789][Z|+02:00]" (blank for T) → ns UTC. *zone: it said one;
  * without one it is taken as UTC. False: no date. */

@@ -15,8 +15,14 @@
 #include "base/banned.h"
 
 extern const struct jm_importer jm_import_mlperf;
+extern const struct jm_importer jm_import_vllm;
 
-const struct jm_importer *const jm_importers[] = {&jm_import_mlperf, NULL};
+/* One line an importer. */
+const struct jm_importer *const jm_importers[] = {
+    &jm_import_mlperf,
+    &jm_import_vllm,
+    NULL,
+};
 
 static void list_names(struct jm_str *s)
 {

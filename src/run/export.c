@@ -59,7 +59,8 @@ static const char *const environment_cols[] = {"key", "value", NULL};
 static const char *const raw_cols[] = {"name", "origin", "sha256", "bytes", "kept", NULL};
 static const char *const token_events_cols[] = {"request", "t_ns", "tokens", "flags", NULL};
 static const char *const factors_cols[] = {"kind", "key", "value", "unit", "source", NULL};
-static const char *const claims_cols[] = {"window", "key", "metric", "stat", "value", "unit", "source", NULL};
+static const char *const claims_cols[] = {"window", "key",    "metric",   "stat", "value",
+                                          "unit",   "source", "boundary", NULL};
 static const char *const scrapes_cols[] = {"url", "t0_ns", "t1_ns", "text", NULL};
 static const char *const readings_cols[] = {"t0_ns", "t1_ns", "native", "value", "status", "flags", NULL};
 
@@ -378,6 +379,7 @@ static int put_claims(struct export *x)
         jm_sheet_num(s, c->value);
         jm_sheet_text(s, c->unit);
         jm_sheet_text(s, c->source);
+        jm_sheet_text(s, c->boundary);
         rc = jm_sheet_row_end(s, x->err);
     }
     return finish(x, rc);

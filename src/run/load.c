@@ -263,6 +263,7 @@ static int claim_row(struct load *l)
     c->value = jm_sql_double(l->st, 4);
     jm_sql_text(l->st, 5, c->unit, sizeof c->unit);
     jm_sql_text(l->st, 6, c->source, sizeof c->source);
+    jm_sql_text(l->st, 7, c->boundary, sizeof c->boundary);
     return 0;
 }
 
@@ -270,9 +271,10 @@ static int load_claims(struct jm_run *r, struct jm_err *err)
 {
     bool there;
     int rc = jm_run_has_table(r->db, r->path, "claim", &there, err);
-    return rc || !there ? rc
-                        : each(r, "SELECT window,key,metric,stat,value,unit,source FROM claim ORDER BY id",
-                               claim_row, err);
+    return rc || !there
+               ? rc
+               : each(r, "SELECT window,key,metric,stat,value,unit,source,boundary FROM claim ORDER BY id",
+                      claim_row, err);
 }
 
 /* Chunks of all channels in one pass; a channel's list grows in powers of two. */

@@ -183,6 +183,6 @@ int jm_run_put_factor(struct jm_run_writer *w, const char *kind, const char *key
 
 int jm_run_put_claim(struct jm_run_writer *w, const struct jm_run_claim *c, struct jm_err *err)
 {
-    return jm_run_write(w, JM_Q_CLAIM, err, "oteedee", (int64_t)c->window, c->key, c->metric, c->stat,
-                        isfinite(c->value) ? c->value : NAN, c->unit, c->source);
+    return jm_run_write(w, JM_Q_CLAIM, err, "oteedeee", (int64_t)c->window, c->key, c->metric, c->stat,
+                        isfinite(c->value) ? c->value : NAN, c->unit, c->source, c->boundary);
 }

@@ -92,13 +92,14 @@ int jm_run_put_factor(struct jm_run_writer *w, const char *kind, const char *key
 /* A number that a foreign file states about itself, under the file's own name. It is never a result: show
  * puts it beside what is computed again from the same file. */
 struct jm_run_claim {
-    char key[96];     /* as the file calls it, "mean_ttft_ms" */
-    char metric[48];  /* the id of the catalogue that it claims to be, "" where there is none */
-    char stat[16];    /* "mean", "p99", "std", "min", "sum", "" */
-    double value;     /* as written; NAN: the file has the key without a number */
-    char unit[24];    /* of value, "ms" */
-    char source[256]; /* how the tool comes to it, where that is known */
-    int window;       /* index of the window that it is about, -1: the whole file */
+    char key[96];      /* as the file calls it, "mean_ttft_ms" */
+    char metric[48];   /* the id of the catalogue that it claims to be, "" where there is none */
+    char stat[16];     /* "mean", "p99", "std", "min", "sum", "" */
+    double value;      /* as written; NAN: the file has the key without a number */
+    char unit[24];     /* of value, "ms" */
+    char source[256];  /* how the tool comes to it, where that is known */
+    char boundary[16]; /* of an energy or power: "gpu", "wall", ...; "" not said, or it has none */
+    int window;        /* index of the window that it is about, -1: the whole file */
 };
 int jm_run_put_claim(struct jm_run_writer *w, const struct jm_run_claim *c, struct jm_err *err);
 

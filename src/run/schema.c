@@ -54,7 +54,7 @@ const char jm_run_ddl[] =
     " bytes INTEGER NOT NULL, enc INTEGER, data BLOB) STRICT;"
     "CREATE TABLE mark(id INTEGER PRIMARY KEY, t INTEGER NOT NULL, name TEXT NOT NULL) STRICT;"
     "CREATE TABLE claim(id INTEGER PRIMARY KEY, window INTEGER, key TEXT NOT NULL, metric TEXT, stat TEXT,"
-    " value REAL, unit TEXT, source TEXT) STRICT;";
+    " value REAL, unit TEXT, source TEXT, boundary TEXT) STRICT;";
 
 static const char *const tables[] = {
     "run",  "trial",  "window", "meter",  "domain", "channel", "chunk",       "clock_pair",    "request",

@@ -148,8 +148,8 @@ int jm_run_write(struct jm_run_writer *w, enum jm_run_stmt q, struct jm_err *err
         [JM_Q_RAW] = "INSERT INTO raw(name,origin,sha256,bytes,enc,data) VALUES(?1,?2,?3,?4,?5,?6)",
         [JM_Q_SCRAPE] = "INSERT INTO scrape(url,t0,t1,bytes,sha256,enc,data) VALUES(?1,?2,?3,?4,?5,?6,?7)",
         [JM_Q_FACTOR] = "INSERT INTO factor(kind,key,value,unit,source) VALUES(?1,?2,?3,?4,?5)",
-        [JM_Q_CLAIM] = "INSERT INTO claim(window,key,metric,stat,value,unit,source)"
-                       " VALUES(?1,?2,?3,?4,?5,?6,?7)",
+        [JM_Q_CLAIM] = "INSERT INTO claim(window,key,metric,stat,value,unit,source,boundary)"
+                       " VALUES(?1,?2,?3,?4,?5,?6,?7,?8)",
     };
     struct jm_err e = {0};
     int rc = w->broken.code;

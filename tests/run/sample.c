@@ -221,6 +221,7 @@ void sample_fill(struct jm_run_writer *w)
                               .value = 12.5,
                               .unit = "ms",
                               .source = "chunks",
+                              .boundary = "gpu",
                               .window = 1};
     assert_int_equal(jm_run_put_claim(w, &cl, &err), 0);
     cl = (struct jm_run_claim){.key = "p99_ttft_ms", .value = NAN, .window = -1};
@@ -368,6 +369,7 @@ void sample_check(const struct jm_run *r)
     assert_string_equal(cl[0].stat, "mean");
     assert_string_equal(cl[0].unit, "ms");
     assert_string_equal(cl[0].source, "chunks");
+    assert_string_equal(cl[0].boundary, "gpu");
     assert_true(cl[0].value == 12.5 && cl[0].window == 1);
     assert_string_equal(cl[1].metric, "");
     assert_true(isnan(cl[1].value) && cl[1].window == -1);
