@@ -125,18 +125,30 @@ static void prepare_call(struct jm_slot *s)
     memcpy(r->slice, p->slice, sizeof r->slice);
     r->asked_isl = p->asked_isl;
     r->asked_osl = p->asked_osl;
-    r->prompt_bytes = (int64_t)p->text.len;
+    r->prompt_bytes = s->prompt_bytes;
     memcpy(r->prompt_sha256, p->sha256, sizeof r->prompt_sha256);
-    s->call.prompt_empty = p->text.len == 0;
+    s->call.prompt_empty = s->prompt_bytes == 0;
     s->done_at = -1;
+}
+
+/* The request goes over to the slot. The prompt's text stays in the ring, with its memory, unless it is kept.
+ */
+static void take_prompt(struct jm_slot *s, struct jm_prompt *p)
+{
+    struct jm_str text = s->prompt.text, wire = s->prompt.wire;
+    s->prompt_bytes = (int64_t)p->text.len;
+    s->prompt = *p;
+    p->wire = wire;
+    if (s->w->l->cfg.keep_text)
+        p->text = text;
+    else
+        s->prompt.text = text;
 }
 
 void jm_slot_begin(struct jm_slot *s, struct jm_made *m)
 {
     struct jm_worker *w = s->w;
-    struct jm_prompt swap = s->prompt; /* its memory goes back into the ring */
-    s->prompt = m->prompt;
-    m->prompt = swap;
+    take_prompt(s, &m->prompt);
     s->item = m->item;
     m->item.talk = NULL;
     s->admitted = jm_clock_mono(&w->env.clock);
@@ -227,6 +239,8 @@ static void on_bytes(void *self, struct jm_span in, int64_t t)
         drop_link(s);
         return;
     }
+    if (s->prompt.wire.cap) /* it can go out no second time: thousands of streams need not hold theirs */
+        jm_str_release(&s->prompt.wire);
     const struct jm_request *r = &s->call.r;
     int64_t before = s->call.counted, known = s->call.known, first = r->t[JM_T_FIRST_TOKEN];
     s->call.behind_us = s->w->env.behind_us;

@@ -45,7 +45,7 @@ struct jm_slot {
     int lane;       /* of its slice when it is a user of a closed one, -1: any open request */
     int user;       /* number among the slice's users */
     bool cancelled; /* by plan */
-    int64_t admitted;
+    int64_t admitted, prompt_bytes;
     int64_t since;   /* of the present wait: connecting, sending, header, next byte */
     int64_t done_at; /* [DONE] came, the end of the framing did not */
     int failures;    /* in a row */
