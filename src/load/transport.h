@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <uv.h>
 
 #include "base/clock.h"
@@ -37,6 +38,7 @@ struct jm_link_answers { /* what the answers were, where the transport tells */
 
 struct jm_link_env { /* one a thread */
     uv_loop_t *loop;
+    int epoll; /* the worker waits in it, for the loop too */
     struct jm_clock clock;
     const struct jm_client *client;
     struct jm_stamps stamps;
@@ -64,6 +66,10 @@ struct jm_transport {
      * lost(). */
     void (*send)(struct jm_link *l, struct jm_span bytes);
     void (*close)(struct jm_link *l); /* no callback follows */
+    /* For a transport that watches its sockets in env->epoll, with the link as data: what epoll_wait() gave;
+     * called after every wait. NULL: it watches them in the loop. */
+    void (*events)(struct jm_link_env *env, const struct epoll_event *ev, int n);
+    bool (*pending)(const struct jm_link_env *env); /* there is more to be done at once */
 };
 
 extern const struct jm_transport jm_transport_plain, jm_transport_curl;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Own TCP sockets under uv_poll, read with recvmsg() so that the kernel's receive stamp comes with the bytes.
- * uv_tcp and OpenSSL's socket BIO would hide it; so TLS is fed in memory, and its plaintext has the stamp of
- * the read that completed its record. */
+/* Own TCP sockets, read with recvmsg() so that the kernel's receive stamp comes with the bytes. uv_tcp and
+ * OpenSSL's socket BIO would hide it; so TLS is fed in memory, and its plaintext has the stamp of the read
+ * that completed its record.
+ *
+ * The sockets are in an epoll set of the worker's own, edge-triggered: libuv's is level-triggered, which asks
+ * every socket a second time whether it has more, and that costs as much as parsing an event. */
 #include "load/transport.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,10 +24,10 @@
 enum state { CONNECTING, HANDSHAKE, OPEN, CLOSED };
 
 struct jm_link {
-    uv_poll_t poll;
-    int fd, events;
+    int fd;
     enum state state;
-    bool sending;
+    bool sending, again;  /* again: in the list of those that have more to read */
+    struct jm_link *next; /* of that list, or of the closed ones */
     struct jm_link_env *env;
     void *self;
     const struct jm_link_user *user;
@@ -32,14 +36,13 @@ struct jm_link {
     int64_t earliest; /* no later read can have an earlier stamp */
 };
 
+struct pool { /* one a thread */
+    struct jm_link *again, *closed;
+};
+
 static int64_t now_of(const struct jm_link *l)
 {
     return jm_clock_mono(&l->env->clock);
-}
-
-static void freed(uv_handle_t *h)
-{
-    free(h->data);
 }
 
 static void link_close(struct jm_link *l)
@@ -58,9 +61,12 @@ static void link_close(struct jm_link *l)
     }
     l->tls = NULL;
     l->state = CLOSED;
-    uv_poll_stop(&l->poll);
-    uv_close((uv_handle_t *)&l->poll, freed);
-    close(l->fd);
+    close(l->fd); /* and so out of the epoll set; events that were taken from it already may still name it */
+    if (!l->again) {
+        struct pool *p = l->env->pool;
+        l->next = p->closed;
+        p->closed = l;
+    }
 }
 
 static void lose(struct jm_link *l, enum jm_lost why, const char *words)
@@ -85,16 +91,6 @@ static void lose_errno(struct jm_link *l, int e)
     }
 }
 
-static void on_poll(uv_poll_t *h, int status, int events);
-
-static void want(struct jm_link *l, int events)
-{
-    if (l->state == CLOSED || l->events == events)
-        return;
-    l->events = events;
-    uv_poll_start(&l->poll, events, on_poll);
-}
-
 /* Sends what is there. False when the link was lost. The moment told as sent is that before the last send():
  * after it, this thread may have lost its processor, and the answer would seem to come first. */
 static bool flush(struct jm_link *l)
@@ -110,10 +106,8 @@ static bool flush(struct jm_link *l)
         ssize_t k = send(l->fd, p, n, MSG_NOSIGNAL);
         if (k < 0 && errno == EINTR)
             continue;
-        if (k < 0 && errno == EAGAIN) {
-            want(l, UV_READABLE | UV_WRITABLE);
-            return true;
-        }
+        if (k < 0 && errno == EAGAIN)
+            return true; /* an event comes when there is room */
         if (k < 0) {
             lose_errno(l, errno);
             return false;
@@ -123,7 +117,6 @@ static bool flush(struct jm_link *l)
         else
             l->out = jm_span_sub(l->out, (size_t)k, n);
     }
-    want(l, UV_READABLE);
     if (l->sending) {
         l->sending = false;
         l->earliest = at > l->earliest ? at : l->earliest; /* the answer cannot be older */
@@ -181,7 +174,6 @@ static void connected(struct jm_link *l)
         return;
     }
     l->state = OPEN;
-    want(l, UV_READABLE);
     l->user->ready(l->self, l->earliest);
 }
 
@@ -226,9 +218,11 @@ static size_t read_once(struct jm_link *l)
     struct iovec v = {l->env->buf, l->env->buf_n};
     struct msghdr m = {
         .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    ssize_t n = recvmsg(l->fd, &m, 0);
+    ssize_t n;
+    while ((n = recvmsg(l->fd, &m, 0)) < 0 && errno == EINTR)
+        ;
     if (n < 0) {
-        if (errno != EAGAIN && errno != EINTR)
+        if (errno != EAGAIN)
             lose_errno(l, errno);
         return 0;
     }
@@ -254,8 +248,8 @@ static size_t read_once(struct jm_link *l)
     return (size_t)n;
 }
 
-/* The connection failed (POLLERR): libuv watches it no longer, so all that is left must be read now, up to
- * the cause. */
+/* The connection failed or was closed by the other side, and no further event will come: all that is left
+ * must be read now, up to the cause. */
 static void read_last(struct jm_link *l)
 {
     while (l->state != CLOSED && read_once(l))
@@ -264,28 +258,87 @@ static void read_last(struct jm_link *l)
         int e = 0;
         socklen_t n = sizeof e;
         getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &e, &n);
-        lose_errno(l, e ? e : ECONNRESET);
+        if (e)
+            lose_errno(l, e);
     }
 }
 
-static void on_poll(uv_poll_t *h, int status, int events)
+/* Reads until a read is not full: what comes after it is an event of its own. */
+static void read_some(struct jm_link *l)
 {
-    struct jm_link *l = h->data;
+    for (int i = 0; l->state != CLOSED; i++) {
+        if (i == READS_AT_ONCE) {
+            struct pool *p = l->env->pool;
+            l->again = true;
+            l->next = p->again;
+            p->again = l;
+            return;
+        }
+        if (read_once(l) != l->env->buf_n)
+            return;
+    }
+}
+
+static void on_event(struct jm_link *l, uint32_t events)
+{
     if (l->state == CLOSED)
         return;
     if (l->state == CONNECTING) {
+        if (!(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
+            return;
         connected(l);
+    } else if ((events & EPOLLOUT) && (l->sending || l->tls) && !flush(l)) {
         return;
     }
-    if (status < 0) {
+    if (l->state == CLOSED)
+        return;
+    if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
         read_last(l);
-        return;
+    else if ((events & EPOLLIN) && !l->again)
+        read_some(l);
+}
+
+static void plain_events(struct jm_link_env *env, const struct epoll_event *ev, int n)
+{
+    struct pool *p = env->pool;
+    struct jm_link *list = p->again, *l;
+    p->again = NULL;
+    while ((l = list)) {
+        list = l->next;
+        l->again = false;
+        if (l->state == CLOSED) { /* was kept out of the closed ones by being here */
+            l->next = p->closed;
+            p->closed = l;
+        } else {
+            read_some(l);
+        }
     }
-    if ((events & UV_WRITABLE) && !flush(l))
-        return;
-    if (events & UV_READABLE)
-        for (int i = 0; i < READS_AT_ONCE && l->state != CLOSED && read_once(l) == l->env->buf_n; i++)
-            ;
+    for (int i = 0; i < n; i++)
+        if (ev[i].data.ptr)
+            on_event(ev[i].data.ptr, ev[i].events);
+    while ((l = p->closed)) {
+        p->closed = l->next;
+        free(l);
+    }
+}
+
+static bool plain_pending(const struct jm_link_env *env)
+{
+    return ((const struct pool *)env->pool)->again != NULL;
+}
+
+static int plain_begin(struct jm_link_env *env, struct jm_err *err)
+{
+    env->pool = calloc(1, sizeof(struct pool));
+    return env->pool ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for connections");
+}
+
+static void plain_end(struct jm_link_env *env)
+{
+    if (env->pool)
+        plain_events(env, NULL, 0);
+    free(env->pool);
+    env->pool = NULL;
 }
 
 static int link_open(struct jm_link_env *env, void *self, const struct jm_link_user *user,
@@ -298,7 +351,6 @@ static int link_open(struct jm_link_env *env, void *self, const struct jm_link_u
     l->env = env;
     l->self = self;
     l->user = user;
-    l->poll.data = l;
     l->fd = jm_target_socket(t);
     if (l->fd < 0) {
         int e = errno;
@@ -315,26 +367,24 @@ static int link_open(struct jm_link_env *env, void *self, const struct jm_link_u
         free(l);
         return jm_err_set(err, JM_ENET, "%s", words);
     }
-    rc = uv_poll_init_socket(env->loop, &l->poll, l->fd);
-    if (rc == 0) {
-        l->poll.data = l;
-        l->events = UV_WRITABLE;
-        rc = uv_poll_start(&l->poll, l->events, on_poll);
-        if (rc != 0) {
-            link_close(l);
-            return jm_err_set(err, JM_EIO, "a connection cannot be watched: %s", uv_strerror(rc));
-        }
-        *out = l;
-        return 0;
+    struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = l};
+    if (epoll_ctl(env->epoll, EPOLL_CTL_ADD, l->fd, &e) != 0) {
+        int why = errno;
+        close(l->fd);
+        free(l);
+        return jm_err_sys(err, why, "a connection cannot be watched");
     }
-    close(l->fd);
-    free(l);
-    return jm_err_set(err, JM_EIO, "a connection cannot be watched: %s", uv_strerror(rc));
+    *out = l;
+    return 0;
 }
 
 const struct jm_transport jm_transport_plain = {
     .name = "plain",
+    .begin = plain_begin,
+    .end = plain_end,
     .open = link_open,
     .send = link_send,
     .close = link_close,
+    .events = plain_events,
+    .pending = plain_pending,
 };

@@ -5,16 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/banned.h"
 
-#define TICK_MS     20
-#define READ_BYTES  ((size_t)256 << 10)
-#define PAUSE_FIRST (50 * JM_NS_PER_MS)
-#define PAUSE_MOST  JM_NS_PER_S
+#define TICK_MS        20
+#define EVENTS_AT_ONCE 256
+#define READ_BYTES     ((size_t)256 << 10)
+#define PAUSE_FIRST    (50 * JM_NS_PER_MS)
+#define PAUSE_MOST     JM_NS_PER_S
 #define OPEN_AT_ONCE                                                                                         \
     64 /* connections being opened: a burst overflows the server's queue, which costs a second */
 #define AHEAD_OPEN 8 /* open loop: connections before the start */
@@ -223,11 +225,46 @@ static void on_tick(uv_timer_t *h)
     jm_worker_publish(w);
 }
 
+/* The loop of libuv is one of the files that are waited for; its timers bound the wait. It runs only when it
+ * has something to do, so that the sockets of a busy load are asked again at once. */
+static void run_sockets(struct jm_worker *w)
+{
+    const struct jm_transport *t = w->l->transport;
+    struct epoll_event ev[EVENTS_AT_ONCE];
+    int64_t due = 0; /* of the loop's next timer */
+    for (bool ours = true; uv_loop_alive(&w->loop);) {
+        int64_t now = jm_clock_mono(&w->env.clock);
+        if (ours || now >= due) {
+            uv_run(&w->loop, UV_RUN_NOWAIT);
+            int ms = uv_backend_timeout(&w->loop);
+            now = jm_clock_mono(&w->env.clock);
+            due = ms < 0 ? INT64_MAX : now + ms * JM_NS_PER_MS;
+        } else if (!w->stopped) {
+            jm_feed_top_up(w); /* one request made ahead a round, as before each wait of the loop */
+        }
+        int64_t left = due == INT64_MAX ? TICK_MS : (due - now + JM_NS_PER_MS - 1) / JM_NS_PER_MS;
+        if (!w->env.pool || t->pending(&w->env))
+            left = 0;
+        int n = epoll_wait(w->env.epoll, ev, EVENTS_AT_ONCE,
+                           left > TICK_MS ? TICK_MS
+                           : left < 0     ? 0
+                                          : (int)left);
+        ours = false;
+        for (int i = 0; i < n; i++)
+            ours |= !ev[i].data.ptr;
+        if (w->env.pool)
+            t->events(&w->env, ev, n > 0 ? n : 0);
+    }
+}
+
 void *jm_worker_run(void *self)
 {
     struct jm_worker *w = self;
     jm_worker_warm(w);
-    uv_run(&w->loop, UV_RUN_DEFAULT);
+    if (w->l->transport->events)
+        run_sockets(w);
+    else
+        uv_run(&w->loop, UV_RUN_DEFAULT);
     return NULL;
 }
 
@@ -296,13 +333,17 @@ int jm_worker_new(struct jm_load *l, int index, struct jm_worker **out, struct j
     w->l = l;
     w->index = index;
     w->timer_fd = -1;
-    w->env = (struct jm_link_env){.clock = l->clock, .client = &l->client, .buf_n = READ_BYTES};
+    w->env = (struct jm_link_env){.clock = l->clock, .client = &l->client, .buf_n = READ_BYTES, .epoll = -1};
     jm_stamps_init(&w->env.stamps, l->clock);
     int rc = uv_loop_init(&w->loop);
     if (rc != 0)
         return jm_err_set(err, JM_EIO, "an event loop cannot be made: %s", uv_strerror(rc));
     w->env.loop = &w->loop;
     w->has_loop = true;
+    struct epoll_event e = {.events = EPOLLIN};
+    w->env.epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (w->env.epoll < 0 || epoll_ctl(w->env.epoll, EPOLL_CTL_ADD, uv_backend_fd(&w->loop), &e) != 0)
+        return jm_err_sys(err, errno, "an event loop cannot be made");
     if ((rc = uv_async_init(&w->loop, &w->wake, on_wake)) != 0 ||
         (rc = uv_timer_init(&w->loop, &w->tick)) != 0 || (rc = uv_prepare_init(&w->loop, &w->prepare)) != 0 ||
         (rc = uv_timer_start(&w->tick, on_tick, TICK_MS, TICK_MS)) != 0 ||
@@ -341,6 +382,8 @@ void jm_worker_free(struct jm_worker *w)
     }
     if (w->timer_fd >= 0)
         close(w->timer_fd);
+    if (w->env.epoll >= 0)
+        close(w->env.epoll);
     free(w->slot);
     jm_feed_release(w);
     free(w->ev);
