@@ -30,6 +30,8 @@ void jm_opt_help(const struct jm_opt *table, int width, struct jm_str *out)
         const char *arg = jm_opt_argname(table);
         if (!table->help)
             continue; /* hidden */
+        if (table->group)
+            jm_str_addf(out, "%s%s:\n", out->len ? "\n" : "", table->group);
         if (table->shortname)
             jm_str_addf(out, "  -%c, --%s", table->shortname, table->name);
         else

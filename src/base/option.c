@@ -158,6 +158,14 @@ int jm_opt_set(const struct jm_opt *row, void *base, const char *text, struct jm
             *(double *)at = v;
         return rc;
     }
+    case JM_OPT_PARSE:
+        if (row->parse(at, text, &why)) {
+            if (err)
+                *err = why;
+            return wrong(row, err);
+        }
+        return 0;
+    case JM_OPT_MAPS: return jm_err_set(err, JM_EUSAGE, "--%s: takes a list of mappings", row->name);
     }
     return jm_err_set(err, JM_EINVAL, "--%s: the option table has an unknown type", row->name);
 }

@@ -20,12 +20,21 @@ enum jm_opt_type {
     JM_OPT_RATE,     /* double Hz: "10 Hz", "10/s" */
     JM_OPT_POWER,    /* double W: "700 W", "5.6 kW" */
     JM_OPT_ENUM,     /* int: index into choices */
-    JM_OPT_LIST      /* struct jm_opt_list: repeatable string */
+    JM_OPT_LIST,     /* struct jm_opt_list: repeatable string */
+    JM_OPT_PARSE,    /* what the row's own parser makes of the text */
+    JM_OPT_MAPS      /* in a file only: a list of mappings, each with the options of another table */
 };
 
 struct jm_opt_list {
     const char *item[64];
     size_t n;
+};
+
+struct jm_opt;
+/* Of JM_OPT_MAPS: the options of each mapping, and where one is put. line: where it begins in the file. */
+struct jm_opt_maps {
+    const struct jm_opt *table;
+    int (*add)(void *base, size_t line, void **item, struct jm_err *err);
 };
 
 struct jm_opt {
@@ -38,6 +47,9 @@ struct jm_opt {
     const char *choices; /* ENUM: "chat|completions" */
     const char *help;    /* one sentence; NULL: understood, but not listed */
     const char *deflt;   /* text of the default for --help, NULL where there is none */
+    const char *group;   /* heading above this row in --help; NULL: none */
+    int (*parse)(void *at, const char *text, struct jm_err *err); /* PARSE; at: base + offset */
+    const struct jm_opt_maps *maps;                               /* MAPS */
 };
 
 /* A table ends with a row whose name is NULL. */

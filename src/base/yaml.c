@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The only file that sees libyaml. A configuration is one mapping of option names to scalars (or, for
- * repeatable options, to a list of scalars): no anchors, no tags, no second document, no key twice. */
+ * repeatable options, to a list of scalars, for JM_OPT_MAPS to a list of mappings): no anchors, no tags, no
+ * second document, no key twice. */
 #include "base/option.h"
 
 #include <stdlib.h>
@@ -42,6 +43,7 @@ int jm_opt_yaml(const struct jm_opt *table, void *base, struct jm_span text, con
 
 #define MOST_BYTES ((size_t)1 << 20)
 #define MOST_KEYS  256
+#define MOST_DEPTH 4
 
 struct reader {
     yaml_parser_t parser;
@@ -122,11 +124,37 @@ static int set_value(struct reader *r, const struct jm_opt *row, void *base, str
     return 0;
 }
 
-static int value_of(struct reader *r, const struct jm_opt *row, void *base, struct jm_opt_arena **arena)
+static int mapping(struct reader *r, const struct jm_opt *table, void *base, struct jm_opt_arena **arena,
+                   int depth);
+
+static int maps_of(struct reader *r, const struct jm_opt *row, void *base, struct jm_opt_arena **arena,
+                   int depth)
+{
+    int rc = 0;
+    if (r->event.type != YAML_SEQUENCE_START_EVENT || depth >= MOST_DEPTH)
+        return complain(r, r->event.start_mark, "%s takes a list of mappings", row->name);
+    while (!(rc = next_event(r)) && r->event.type == YAML_MAPPING_START_EVENT) {
+        void *item = NULL;
+        yaml_mark_t at = r->event.start_mark;
+        struct jm_err why = {0};
+        if ((rc = row->maps->add(base, at.line + 1, &item, &why)))
+            return complain(r, at, "%s", why.text);
+        if ((rc = mapping(r, row->maps->table, item, arena, depth + 1)))
+            return rc;
+    }
+    if (rc || r->event.type == YAML_SEQUENCE_END_EVENT)
+        return rc;
+    return complain(r, r->event.start_mark, "the items of %s must be mappings", row->name);
+}
+
+static int value_of(struct reader *r, const struct jm_opt *row, void *base, struct jm_opt_arena **arena,
+                    int depth)
 {
     int rc = next_event(r);
     if (rc)
         return rc;
+    if (row->type == JM_OPT_MAPS)
+        return maps_of(r, row, base, arena, depth);
     if (r->event.type == YAML_SCALAR_EVENT)
         return set_value(r, row, base, arena);
     if (r->event.type == YAML_SEQUENCE_START_EVENT && row->type == JM_OPT_LIST) {
@@ -143,7 +171,8 @@ static int value_of(struct reader *r, const struct jm_opt *row, void *base, stru
                     r->event.type == YAML_SEQUENCE_START_EVENT ? "list" : "mapping");
 }
 
-static int mapping(struct reader *r, const struct jm_opt *table, void *base, struct jm_opt_arena **arena)
+static int mapping(struct reader *r, const struct jm_opt *table, void *base, struct jm_opt_arena **arena,
+                   int depth)
 {
     bool seen[MOST_KEYS] = {false};
     for (;;) {
@@ -168,7 +197,7 @@ static int mapping(struct reader *r, const struct jm_opt *table, void *base, str
             return complain(r, at, "the key \"%s\" is there twice", row->name);
         if (i < MOST_KEYS)
             seen[i] = true;
-        if ((rc = value_of(r, row, base, arena)))
+        if ((rc = value_of(r, row, base, arena, depth)))
             return rc;
     }
 }
@@ -183,7 +212,7 @@ static int document(struct reader *r, const struct jm_opt *table, void *base, st
     if ((rc = next_event(r)))
         return rc;
     if (r->event.type == YAML_MAPPING_START_EVENT)
-        rc = mapping(r, table, base, arena);
+        rc = mapping(r, table, base, arena, 0);
     else if (r->event.type != YAML_SCALAR_EVENT || r->event.data.scalar.length)
         return complain(r, r->event.start_mark, "a configuration is a mapping of option names to values");
     if (rc || (rc = next_event(r)) || (rc = next_event(r))) /* document end, stream end */
