@@ -20,7 +20,14 @@ struct bench {
     struct jm_session *s;
     struct jm_load *load;
     const struct jm_bench_opts *o;
+    struct jm_plan *plan;
+    bool ends;                /* the plan has an end of its own */
+    int64_t warmup, duration; /* duration: of a window, or how long a plan may go on */
+    struct jm_load_cfg lc;
+    const char *slice; /* whose facts are put; NULL: of the whole load */
+    bool limited;      /* a load of this run was limited by the client */
     pthread_mutex_t lock;
+    int64_t last_id;            /* of the requests so far */
     int64_t begin[MOST_TRIALS]; /* of each measured window so far */
     int trials;
     int lost; /* first error of the sink */
@@ -28,14 +35,13 @@ struct bench {
 
 void jm_bench_opts_init(struct jm_bench_opts *o)
 {
-    *o = (struct jm_bench_opts){.isl = 512,
-                                .osl = 128,
-                                .trials = 1,
+    *o = (struct jm_bench_opts){.trials = 1,
                                 .idle = 5 * JM_NS_PER_S,
-                                .warmup = 10 * JM_NS_PER_S,
-                                .duration = 60 * JM_NS_PER_S,
+                                .warmup = -1,
+                                .duration = -1,
                                 .drain = 60 * JM_NS_PER_S,
                                 .temperature = NAN};
+    jm_shape_opts_init(&o->shape);
 }
 
 /* A request belongs to the trial in whose window it was sent; before the first one to that. */
@@ -49,6 +55,7 @@ static void on_request(void *self, const struct jm_request *r, const struct jm_t
     mine.trial = 0;
     for (int i = 1; i < b->trials && sent >= b->begin[i]; i++)
         mine.trial = i;
+    b->last_id = r->id > b->last_id ? r->id : b->last_id;
     pthread_mutex_unlock(&b->lock);
     int rc = jm_recorder_request(b->s->rec, &mine, ev, n);
     if (!rc && (prompt.n || output.n))
@@ -76,26 +83,17 @@ static void note_plan(struct bench *b, const struct jm_present *p, const char *u
 {
     const struct jm_bench_opts *o = b->o;
     put_fact(b, "plan.url", url);
-    put_fact(b, "plan.shape", o->rate > 0 ? "open loop, Poisson" : "closed loop");
-    if (o->rate > 0)
-        plan_num(b, "plan.rate_per_s", o->rate);
-    if (o->concurrency)
-        plan_num(b, "plan.concurrency", (double)o->concurrency);
-    if (!o->prompts) {
-        plan_num(b, "plan.isl", (double)o->isl);
-        plan_num(b, "plan.osl", (double)o->osl);
-    }
+    jm_bench_note_plan(b->plan, p, put_fact, b);
+    if (o->concurrency && b->lc.concurrency)
+        plan_num(b, "plan.in_flight_limit", (double)b->lc.concurrency);
     plan_num(b, "plan.trials", (double)o->trials);
-    plan_num(b, "plan.warmup_s", (double)o->warmup / 1e9);
-    plan_num(b, "plan.duration_s", (double)o->duration / 1e9);
+    plan_num(b, "plan.warmup_s", (double)b->warmup / 1e9);
+    if (b->ends && o->duration < 0)
+        put_fact(b, "plan.duration_s", "until the plan is done");
+    else
+        plan_num(b, "plan.duration_s", (double)b->duration / 1e9);
     if (o->insecure)
         put_fact(b, "plan.tls_verified", "0");
-    if (p->slo_ttft)
-        plan_num(b, "contract.ttft_s", (double)p->slo_ttft / 1e9);
-    if (p->slo_tpot)
-        plan_num(b, "contract.tpot_s", (double)p->slo_tpot / 1e9);
-    if (p->slo_e2e)
-        plan_num(b, "contract.e2e_s", (double)p->slo_e2e / 1e9);
 }
 
 static void progress(struct bench *b, const char *what, int64_t begin, int64_t now, int64_t end,
@@ -122,7 +120,7 @@ static bool under_load(struct bench *b, const char *what, int64_t begin, int64_t
         if (jm_signals_stop || now >= end)
             return jm_signals_stop;
         jm_load_live(b->load, &l);
-        if (requests && l.finished - finished0 >= requests)
+        if (l.over || (requests && l.finished - finished0 >= requests))
             return false;
         progress(b, what, begin, now, end, tokens0);
         if (jm_signals_sleep_until(next < end ? next : end))
@@ -146,34 +144,52 @@ static int loaded_idle(struct bench *b, struct jm_err *err)
     return jm_recorder_window_end(b->s->rec, id, &t1, err);
 }
 
+static int warm_up(struct bench *b, const char *name, int trial, struct jm_err *err)
+{
+    int id;
+    int64_t t0, t1;
+    if (!b->warmup || jm_signals_stop)
+        return 0;
+    int rc = jm_session_begin(b->s, JM_R_WARMUP, name, trial, &id, &t0, err);
+    if (rc)
+        return rc;
+    under_load(b, name, t0, t0 + b->warmup, 0);
+    return jm_recorder_window_end(b->s->rec, id, &t1, err);
+}
+
+static int window(struct bench *b, const char *name, int trial, struct jm_err *err)
+{
+    int id;
+    int64_t t0, t1;
+    int rc = jm_session_begin(b->s, JM_R_MEASURE, name, trial, &id, &t0, err);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&b->lock);
+    if (trial >= b->trials)
+        b->begin[trial] = t0;
+    b->trials = trial + 1;
+    pthread_mutex_unlock(&b->lock);
+    if (b->slice) {
+        char key[64];
+        snprintf(key, sizeof key, "window.%d.slice", id);
+        jm_recorder_env(b->s->rec, key, b->slice);
+    }
+    if (under_load(b, name, t0, t0 + b->duration, b->o->requests))
+        put_fact(b, "plan.interrupted", name);
+    return jm_recorder_window_end(b->s->rec, id, &t1, err);
+}
+
 static int measure(struct bench *b, struct jm_err *err)
 {
     const struct jm_bench_opts *o = b->o;
-    int id, rc = 0;
-    int64_t t0, t1;
-    if (o->warmup && !jm_signals_stop) {
-        rc = jm_session_begin(b->s, JM_R_WARMUP, "warm-up", 0, &id, &t0, err);
-        if (rc)
-            return rc;
-        under_load(b, "warm-up", t0, t0 + o->warmup, 0);
-        rc = jm_recorder_window_end(b->s->rec, id, &t1, err);
-    }
+    int rc = warm_up(b, "warm-up", 0, err);
     for (int i = 0; !rc && i < o->trials && !jm_signals_stop; i++) {
         char name[64];
         if (o->trials > 1)
             snprintf(name, sizeof name, "trial %d of %d", i + 1, (int)o->trials);
         else
             snprintf(name, sizeof name, "measure");
-        rc = jm_session_begin(b->s, JM_R_MEASURE, name, i, &id, &t0, err);
-        if (rc)
-            break;
-        pthread_mutex_lock(&b->lock);
-        b->begin[i] = t0;
-        b->trials = i + 1;
-        pthread_mutex_unlock(&b->lock);
-        if (under_load(b, name, t0, t0 + o->duration, o->requests))
-            put_fact(b, "plan.interrupted", name);
-        rc = jm_recorder_window_end(b->s->rec, id, &t1, err);
+        rc = window(b, name, i, err);
     }
     return rc;
 }
@@ -202,6 +218,65 @@ static int drain(struct bench *b, struct jm_err *err)
     return jm_recorder_window_end(b->s->rec, id, &t1, err);
 }
 
+static void put_load_fact(void *self, const char *key, const char *value)
+{
+    struct bench *b = self;
+    char own[128];
+    if (!b->slice) {
+        put_fact(b, key, value);
+        return;
+    }
+    snprintf(own, sizeof own, "slice.%s.%s", b->slice, key);
+    put_fact(b, own, value);
+    bool client = strcmp(key, "load.client") == 0;
+    b->limited |= client && strcmp(value, "client-limited") == 0;
+    put_fact(b, key, client && b->limited ? "client-limited" : value);
+}
+
+static int new_load(struct bench *b, struct jm_err *err)
+{
+    struct jm_load_sink sink = {b, on_request};
+    b->lc.first_id = b->last_id + 1;
+    return jm_load_new(&b->lc, &sink, &b->load, err);
+}
+
+/* Slices one after the other: each has a load, a warm-up and a window of its own, so that the energy of that
+ * window is the slice's. */
+static int in_turn(struct bench *b, struct jm_err *err)
+{
+    const struct jm_plan *all = b->plan;
+    int rc = 0;
+    for (int trial = 0; !rc && trial < b->o->trials; trial++)
+        for (size_t i = 0; !rc && i < all->slices && !jm_signals_stop; i++) {
+            struct jm_plan one = *all;
+            char name[80];
+            one.slice = &all->slice[i];
+            one.slices = 1;
+            b->slice = one.slice->name;
+            b->lc.plan = &one;
+            b->ends = jm_plan_ends(&one);
+            if (b->load) /* made before the first one, to see whether the endpoint takes it */
+                jm_load_free(b->load);
+            b->load = NULL;
+            rc = new_load(b, err);
+            if (!rc)
+                rc = jm_load_start(b->load, err);
+            snprintf(name, sizeof name, "warm-up %s", b->slice);
+            if (!rc)
+                rc = warm_up(b, name, trial, err);
+            snprintf(name, sizeof name, b->o->trials > 1 ? "%s, trial %d of %d" : "%s", b->slice, trial + 1,
+                     (int)b->o->trials);
+            if (!rc)
+                rc = window(b, name, trial, err);
+            if (!rc)
+                rc = drain(b, err);
+            if (b->load)
+                jm_load_facts(b->load, put_load_fact, b);
+        }
+    b->slice = NULL;
+    return rc;
+}
+
 static int under_recording(struct bench *b, struct jm_err *err)
 {
     int rc = jm_recorder_start(b->s->rec, err);
@@ -209,9 +284,11 @@ static int under_recording(struct bench *b, struct jm_err *err)
         rc = loaded_idle(b, err);
     if (!rc && jm_signals_stop)
         return jm_err_set(err, JM_ESTATE, "stopped by a signal before the load began");
-    if (!rc)
+    if (!rc && b->plan->sequential)
+        rc = in_turn(b, err);
+    else if (!rc)
         rc = jm_load_start(b->load, err);
-    if (rc)
+    if (rc || b->plan->sequential)
         return rc;
     rc = measure(b, err);
     struct jm_err drain_err = {0};
@@ -259,15 +336,9 @@ static int load_config(const struct jm_bench_opts *o, struct jm_cli *cli, const 
                                .api = o->api,
                                .model = o->model,
                                .api_key = key,
-                               .shape = o->rate > 0 ? JM_LOAD_POISSON : JM_LOAD_CLOSED,
-                               .concurrency = o->concurrency ? (int)o->concurrency
-                                              : o->rate > 0  ? 0
-                                                             : 8,
-                               .rate = o->rate,
+                               .concurrency = (int)o->concurrency,
                                .seed = seed,
-                               .isl = (int)o->isl,
-                               .osl = (int)o->osl,
-                               .prompts_path = o->prompts,
+                               .max_requests = o->shape.scenario ? 0 : o->shape.max_requests,
                                .ignore_eos = o->ignore_eos,
                                .counts = (enum jm_load_counts)o->counts,
                                .whole = o->no_stream,
@@ -290,12 +361,30 @@ static int load_config(const struct jm_bench_opts *o, struct jm_cli *cli, const 
     return 0;
 }
 
+/* A plan with an end is measured from its first arrival to its last answer, unless something else is said. */
+static int make_plan(struct bench *b, struct jm_err *err)
+{
+    const struct jm_bench_opts *o = b->o;
+    int rc = jm_bench_plan(o, &b->plan, err);
+    if (rc)
+        return rc;
+    b->lc.plan = b->plan;
+    b->ends = jm_plan_ends(b->plan);
+    b->warmup = o->warmup >= 0 ? o->warmup : b->ends ? 0 : 10 * JM_NS_PER_S;
+    b->duration = o->duration >= 0 ? o->duration : (b->ends ? 86400 : 60) * JM_NS_PER_S;
+    if (b->ends && o->trials > 1 && !b->plan->sequential)
+        return jm_err_set(
+            err, JM_EUSAGE,
+            "--trials: this load has an end of its own and cannot be measured again in one run; run "
+            "bench several times and compare");
+    return 0;
+}
+
 int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opts *o,
              const struct jm_present *p, const struct jm_session_opts *so, const struct jm_meter_env *env,
              const char *url, struct jm_err *err)
 {
     struct bench *b = calloc(1, sizeof *b);
-    struct jm_load_cfg lc;
     struct jm_endpoint ep;
     char source[256];
     *s = (struct jm_session){.cli = cli};
@@ -305,16 +394,17 @@ int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opt
     b->s = s;
     b->o = o;
     pthread_mutex_init(&b->lock, NULL);
-    int rc = load_config(o, cli, url, so->seed < 0 ? 1 : (uint64_t)so->seed, &lc, err);
+    int rc = load_config(o, cli, url, so->seed < 0 ? 1 : (uint64_t)so->seed, &b->lc, err);
     if (!rc)
-        rc = jm_load_probe(&lc, cli->common->proc_root, &ep, err);
-    if (!rc && !lc.model && ep.model[0])
-        lc.model = ep.model;
+        rc = make_plan(b, err);
+    if (!rc)
+        rc = jm_load_probe(&b->lc, cli->common->proc_root, &ep, err);
+    if (!rc && !b->lc.model && ep.model[0])
+        b->lc.model = ep.model;
     snprintf(source, sizeof source, "bench %s", url);
     /* prompts and limits first: what the endpoint refuses then leaves no run file behind */
-    struct jm_load_sink sink = {b, on_request};
     if (!rc)
-        rc = jm_load_new(&lc, &sink, &b->load, err);
+        rc = new_load(b, err);
     if (!rc)
         rc = jm_session_open(s, cli, so, "bench", source, env, true, err);
     if (!rc)
@@ -325,11 +415,13 @@ int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opt
         note_plan(b, p, url);
     if (!rc) {
         rc = under_recording(b, err);
-        jm_load_facts(b->load, put_fact, b);
+        if (b->load && !b->plan->sequential)
+            jm_load_facts(b->load, put_load_fact, b);
     }
     jm_load_free(b->load);
     rc = jm_session_finish(s, rc, err);
     pthread_mutex_destroy(&b->lock);
+    jm_plan_free(b->plan);
     free(b);
     return rc;
 }

@@ -3,6 +3,7 @@
 #ifndef JM_CLI_BENCH_H
 #define JM_CLI_BENCH_H
 
+#include "cli/benchplan.h"
 #include "cli/present.h"
 #include "cli/session.h"
 #include "load/load.h"
@@ -11,8 +12,10 @@ struct jm_bench_opts {
     const char *api, *model, *key_env, *prompts, *extra, *ca_file;
     int64_t concurrency; /* 0: not given */
     double rate;         /* 0: closed loop */
-    int64_t isl, osl, trials, requests, threads;
-    int64_t idle, warmup, duration, drain;
+    struct jm_length isl, osl; /* none: 512 and 128, or as a file says */
+    struct jm_shape_opts shape;
+    int64_t trials, requests, threads;
+    int64_t idle, warmup, duration, drain; /* warmup, duration -1: as the plan needs */
     int64_t connect, header, stall, total;
     double temperature;
     int counts; /* enum jm_load_counts */

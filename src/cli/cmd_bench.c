@@ -60,24 +60,27 @@ static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
 
 #define AT(f) offsetof(struct opts, bench.f)
 static const struct jm_opt table[] = {
-    {"concurrency", 'c', JM_OPT_INT, AT(concurrency), 1, 65536,
+    {"concurrency", 'c', JM_OPT_INT, AT(concurrency), 1, 65536, .group = "How much and how long",
      .help = "Closed loop: requests in flight; with --rate the most in flight.", .deflt = "8"},
     {"rate", 'r', JM_OPT_RATE, AT(rate), 1e-4, 1e6,
      .help = "Open loop: Poisson arrivals, e.g. 4/s; latencies count from the scheduled time."},
     {"duration", 't', JM_OPT_DURATION, AT(duration), 1e8, 86400e9, .help = "Length of a measured window.",
-     .deflt = "60s"},
+     .deflt = "60s; a trace, ramp or scenario to its end"},
     {"trials", 'n', JM_OPT_INT, AT(trials), 1, 1000, .help = "Measured windows, one after the other.",
      .deflt = "1"},
     {"requests", 0, JM_OPT_INT, AT(requests), 1, 1e9,
      .help = "End a window when so many requests finished in it."},
     {"warmup", 'w', JM_OPT_DURATION, AT(warmup), 0, 86400e9, .help = "Load before the first window.",
-     .deflt = "10s"},
+     .deflt = "10s; a trace, ramp or scenario 0s"},
     {"idle", 0, JM_OPT_DURATION, AT(idle), 0, 3600e9,
      .help = "Loaded idle measured before the load, for the net figures.", .deflt = "5s"},
     {"drain", 0, JM_OPT_DURATION, AT(drain), 0, 86400e9,
      .help = "Longest time to follow what is in flight at the end.", .deflt = "60s"},
-    {"isl", 0, JM_OPT_INT, AT(isl), 1, 1e7, .help = "Synthetic prompts: input tokens.", .deflt = "512"},
-    {"osl", 0, JM_OPT_INT, AT(osl), 1, 1e7, .help = "Output tokens asked for.", .deflt = "128"},
+    {"isl", 0, JM_OPT_PARSE, AT(isl), .arg = "N", .parse = jm_bench_parse_length, .group = "What is asked",
+     .help = "Synthetic prompts: input tokens: 512, 64..1024, or \"lognormal MEDIAN SIGMA\".",
+     .deflt = "512"},
+    {"osl", 0, JM_OPT_PARSE, AT(osl), .arg = "N", .parse = jm_bench_parse_length,
+     .help = "Output tokens asked for, in the same way.", .deflt = "128"},
     {"prompts", 0, JM_OPT_STR, AT(prompts), .arg = "FILE",
      .help = "Prompts from JSONL instead: prompt or messages, optional max_tokens and slice."},
     {"ignore-eos", 0, JM_OPT_FLAG, AT(ignore_eos), .help = "Ask the engine to go on to --osl."},
@@ -94,7 +97,8 @@ static const struct jm_opt table[] = {
      .deflt = "not sent"},
     {"extra-body", 0, JM_OPT_STR, AT(extra), .arg = "JSON",
      .help = "Object merged into each request's body."},
-    {"api", 0, JM_OPT_STR, AT(api), .arg = "NAME",
+    JM_OPTS_SHAPE(opts, bench.shape),
+    {"api", 0, JM_OPT_STR, AT(api), .arg = "NAME", .group = "Endpoint",
      .help = "How requests are written and answers read: " JM_DIALECT_NAMES ".",
      .deflt = "auto: as the engine speaks"},
     {"model", 0, JM_OPT_STR, AT(model), .arg = "NAME", .help = "Model to ask for.",
@@ -127,7 +131,7 @@ static const struct jm_opt table[] = {
      .deflt = "1.1; with --transport curl auto"},
     {"compressed", 0, JM_OPT_FLAG, AT(compressed),
      .help = "Ask for compressed answers; they can come late and in lumps."},
-    {"selfcheck", 0, JM_OPT_FLAG, offsetof(struct opts, check.on),
+    {"selfcheck", 0, JM_OPT_FLAG, offsetof(struct opts, check.on), .group = "Other",
      .help = "Instead of a URL: how true the stamps are on this machine, against a server of its own."},
     {"streams", 0, JM_OPT_STR, offsetof(struct opts, check.streams), .arg = "LIST",
      .help = "--selfcheck: streams of each row.", .deflt = "1,100,1000,4000"},
@@ -152,9 +156,12 @@ const struct jm_cmd jm_cmd_bench = {
                    "their joules. An endpoint "
                    "on another host gets latencies but no energy per token: the meters are not at it.\n\n"
                    "Ends with 3 when the measurement is invalid or no meter could be read.",
-    .examples = "joulemark bench http://127.0.0.1:8000 -c 32 -n 3 --slo-ttft 500ms\n"
-                "joulemark bench http://127.0.0.1:8000 --rate 4/s --prompts my.jsonl --json\n"
-                "joulemark bench --selfcheck --streams 1,100,1000",
+    .examples =
+        "joulemark bench http://127.0.0.1:8000 -c 32 -n 3 --slo-ttft 500ms\n"
+        "joulemark bench http://127.0.0.1:8000 --rate 4/s --prompts my.jsonl --json\n"
+        "joulemark bench http://127.0.0.1:8000 --trace AzureLLMInferenceTrace_conv.csv --time-scale 2\n"
+        "joulemark bench http://127.0.0.1:8000 --slices examples/slices.yaml\n"
+        "joulemark bench --selfcheck --streams 1,100,1000",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = init,

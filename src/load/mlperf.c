@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scenarios in the manner of MLPerf Inference: Server (Poisson arrivals at a target rate, until the least
  * number of queries is issued and the least time is over) and Offline (all samples at once), with the latency
- * constraints of a benchmark. What LoadGen itself reports is an official result; this is none, and says so. */
+ * constraints of a benchmark. What LoadGen itself reports is an official result; this is none, and says so.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +64,8 @@ static bool read_row(struct jm_span line, struct jm_mlperf *m, int64_t *queries,
     m->percentile = 99;
     jm_num_double(c[4], &m->percentile);
     int64_t min_ms = 0;
-    bool ok = jm_num_i64(c[5], queries) == 0 && jm_num_i64(c[6], samples) == 0 && jm_num_i64(c[7], &min_ms) == 0;
+    bool ok =
+        jm_num_i64(c[5], queries) == 0 && jm_num_i64(c[6], samples) == 0 && jm_num_i64(c[7], &min_ms) == 0;
     m->min_ns = min_ms * JM_NS_PER_MS;
     copy(m->source, sizeof m->source, c[8]);
     return ok;
@@ -102,9 +104,10 @@ int jm_mlperf_plan(const char *scenario, const char *benchmark, double target_qp
     if (rc)
         return rc;
     if (server && !(target_qps > 0))
-        return jm_err_set(err, JM_EUSAGE,
-                          "the Server scenario needs its target, queries a second (--rate); the highest one that "
-                          "meets the constraints is what MLPerf reports");
+        return jm_err_set(
+            err, JM_EUSAGE,
+            "the Server scenario needs its target, queries a second (--rate); the highest one that "
+            "meets the constraints is what MLPerf reports");
     struct jm_plan *p = jm_plan_new();
     struct jm_slice *s = p ? jm_plan_add(p) : NULL;
     if (!s) {

@@ -74,12 +74,12 @@ struct jm_slice {
 struct jm_plan {
     struct jm_slice *slice;
     size_t slices;
-    bool sequential;                            /* one slice after the other, each in a window of its own */
-    char scenario[32];                          /* "mlperf-server", "mlperf-offline", "" */
+    bool sequential;                 /* one slice after the other, each in a window of its own */
+    char scenario[32];               /* "mlperf-server", "mlperf-offline", "" */
     char label[48];                  /* what a result of it may be called */
     char benchmark[48], source[160]; /* of the scenario's constraints */
     double percentile;               /* at which they hold; 0: of every request */
-    char **arena;                               /* texts of the plan */
+    char **arena;                    /* texts of the plan */
     size_t n_arena;
 };
 

@@ -97,10 +97,8 @@ static const struct jm_opt slice_table[] = {
     {"stages", 0, JM_OPT_MAPS, .maps = &stage_maps, .help = "Rates or users one after the other."},
     {"requests", 0, JM_OPT_INT, L(requests), 1, 1e12, .help = "Most requests; of a burst: how many."},
     {"start", 0, JM_OPT_DURATION, L(start), 0, 86400e9, .help = "Begins so long after the load."},
-    {"isl", 0, JM_OPT_PARSE, L(parsed.isl), .arg = "LENGTH", .parse = parse_length,
-     .help = "Prompt tokens."},
-    {"osl", 0, JM_OPT_PARSE, L(parsed.osl), .arg = "LENGTH", .parse = parse_length,
-     .help = "Answer tokens."},
+    {"isl", 0, JM_OPT_PARSE, L(parsed.isl), .arg = "LENGTH", .parse = parse_length, .help = "Prompt tokens."},
+    {"osl", 0, JM_OPT_PARSE, L(parsed.osl), .arg = "LENGTH", .parse = parse_length, .help = "Answer tokens."},
     {"prompts", 0, JM_OPT_STR, L(prompts), .arg = "FILE", .help = "JSONL instead of synthetic prompts."},
     {"shared-prefix", 0, JM_OPT_PARSE, L(parsed), .arg = "GROUPSxTOKENS", .parse = parse_prefix,
      .help = "Prompts of a group begin alike."},
@@ -224,7 +222,8 @@ static int arrivals(const struct where *w, struct jm_slice *s, struct jm_err *er
         if (rc)
             return rc;
         if (s->arrive == JM_ARRIVE_CLOSED)
-            return in->arrivals < 0 ? 0 : bad(w, err, "users send when they have an answer: no arrivals there");
+            return in->arrivals < 0 ? 0
+                                    : bad(w, err, "users send when they have an answer: no arrivals there");
     } else if (in->arrivals == A_BURST) {
         s->arrive = JM_ARRIVE_BURST;
         if (rate || in->users >= 0)
@@ -262,7 +261,7 @@ static int arrivals(const struct where *w, struct jm_slice *s, struct jm_err *er
 
 static int convert(struct jm_plan *p, const struct where *w, struct jm_err *err)
 {
-    static const char *const formats[] = {"auto",     "mooncake", "azure", "burstgpt", "sharegpt",
+    static const char *const formats[] = {"auto",    "mooncake", "azure", "burstgpt", "sharegpt",
                                           "bailian", "weka",     "timed", "csv"};
     const struct in_slice *in = w->in;
     struct jm_slice *s = jm_plan_add(p);
