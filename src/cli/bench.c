@@ -410,7 +410,7 @@ int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opt
     if (!rc)
         rc = jm_endpoint_note(s, &ep, err);
     if (!rc)
-        rc = jm_session_engine(s, &o->engine_metrics, url, &lc, &ep, err);
+        rc = jm_session_engine(s, &o->engine_metrics, url, &b->lc, &ep, err);
     if (!rc)
         note_plan(b, p, url);
     if (!rc) {
