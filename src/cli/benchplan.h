@@ -77,7 +77,7 @@ int jm_bench_parse_ramp(void *at, const char *text, struct jm_err *err);
          0,                                                                                                  \
          JM_OPT_PARSE,                                                                                       \
          offsetof(struct s, m.parsed.turns),                                                                 \
-         .arg = "N",                                                                                         \
+         .arg = "LENGTH",                                                                                    \
          .parse = jm_bench_parse_length,                                                                     \
          .help = "Conversations of so many turns (3, 2..6), each sent with the history so far."},            \
         {"think-time",                                                                                       \

@@ -76,10 +76,11 @@ static const struct jm_opt table[] = {
      .help = "Loaded idle measured before the load, for the net figures.", .deflt = "5s"},
     {"drain", 0, JM_OPT_DURATION, AT(drain), 0, 86400e9,
      .help = "Longest time to follow what is in flight at the end.", .deflt = "60s"},
-    {"isl", 0, JM_OPT_PARSE, AT(isl), .arg = "N", .parse = jm_bench_parse_length, .group = "What is asked",
+    {"isl", 0, JM_OPT_PARSE, AT(isl), .arg = "LENGTH", .parse = jm_bench_parse_length,
+     .group = "What is asked",
      .help = "Synthetic prompts: input tokens: 512, 64..1024, or \"lognormal MEDIAN SIGMA\".",
      .deflt = "512"},
-    {"osl", 0, JM_OPT_PARSE, AT(osl), .arg = "N", .parse = jm_bench_parse_length,
+    {"osl", 0, JM_OPT_PARSE, AT(osl), .arg = "LENGTH", .parse = jm_bench_parse_length,
      .help = "Output tokens asked for, in the same way.", .deflt = "128"},
     {"prompts", 0, JM_OPT_STR, AT(prompts), .arg = "FILE",
      .help = "Prompts from JSONL instead: prompt or messages, optional max_tokens and slice."},
@@ -156,12 +157,11 @@ const struct jm_cmd jm_cmd_bench = {
                    "their joules. An endpoint "
                    "on another host gets latencies but no energy per token: the meters are not at it.\n\n"
                    "Ends with 3 when the measurement is invalid or no meter could be read.",
-    .examples =
-        "joulemark bench http://127.0.0.1:8000 -c 32 -n 3 --slo-ttft 500ms\n"
-        "joulemark bench http://127.0.0.1:8000 --rate 4/s --prompts my.jsonl --json\n"
-        "joulemark bench http://127.0.0.1:8000 --trace AzureLLMInferenceTrace_conv.csv --time-scale 2\n"
-        "joulemark bench http://127.0.0.1:8000 --slices examples/slices.yaml\n"
-        "joulemark bench --selfcheck --streams 1,100,1000",
+    .examples = "joulemark bench http://127.0.0.1:8000 -c 32 -n 3 --slo-ttft 500ms\n"
+                "joulemark bench http://127.0.0.1:8000 --rate 4/s --prompts my.jsonl --json\n"
+                "joulemark bench http://127.0.0.1:8000 --trace azure.csv --time-scale 2\n"
+                "joulemark bench http://127.0.0.1:8000 --slices examples/slices.yaml\n"
+                "joulemark bench --selfcheck --streams 1,100,1000",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = init,
