@@ -37,13 +37,13 @@ bool jm_plan_ends(const struct jm_plan *p);
 void jm_bench_note_plan(const struct jm_plan *p, const struct jm_present *present,
                         void (*put)(void *self, const char *key, const char *value), void *self);
 
-/* Rows for the member m (a struct jm_shape_opts) of struct s. */
 int jm_bench_parse_length(void *at, const char *text, struct jm_err *err);
 int jm_bench_parse_prefix(void *at, const char *text, struct jm_err *err);
 int jm_bench_parse_cancel(void *at, const char *text, struct jm_err *err);
 int jm_bench_parse_think(void *at, const char *text, struct jm_err *err);
 int jm_bench_parse_ramp(void *at, const char *text, struct jm_err *err);
-#define JM_OPTS_SHAPE(s, m)                                                                                  \
+/* Rows for the member m (a struct jm_shape_opts) of struct s. */
+#define JM_OPTS_ARRIVE(s, m)                                                                                 \
     {"arrivals",                                                                                             \
      0,                                                                                                      \
      JM_OPT_ENUM,                                                                                            \
@@ -66,13 +66,24 @@ int jm_bench_parse_ramp(void *at, const char *text, struct jm_err *err);
          .parse = jm_bench_parse_ramp,                                                                       \
          .help = "Rate or users that change: \"1/s..8/s over 60s\", \"1..64 over 60s\", then perhaps "       \
                  "exponential."},                                                                            \
-        {"shared-prefix",                                                                                    \
+        {"slices",                                                                                           \
          0,                                                                                                  \
-         JM_OPT_PARSE,                                                                                       \
-         offsetof(struct s, m.parsed),                                                                       \
-         .arg = "GxN",                                                                                       \
-         .parse = jm_bench_parse_prefix,                                                                     \
-         .help = "Prompts begin with one of G prefixes of N tokens, as \"4 x 1024\"."},                      \
+         JM_OPT_STR,                                                                                         \
+         offsetof(struct s, m.slices),                                                                       \
+         .arg = "FILE",                                                                                      \
+         .help = "Several loads at once, or one after the other, from YAML (examples/slices.yaml)."},        \
+    {                                                                                                        \
+        "max-requests", 0, JM_OPT_INT, offsetof(struct s, m.max_requests), 1, 1e12,                          \
+            .help = "Send at most so many in all."                                                           \
+    }
+#define JM_OPTS_ASK(s, m)                                                                                    \
+    {"shared-prefix",                                                                                        \
+     0,                                                                                                      \
+     JM_OPT_PARSE,                                                                                           \
+     offsetof(struct s, m.parsed),                                                                           \
+     .arg = "TEXT",                                                                                          \
+     .parse = jm_bench_parse_prefix,                                                                         \
+     .help = "Prompts begin with one of G prefixes of N tokens: \"4 x 1024\"."},                             \
         {"turns",                                                                                            \
          0,                                                                                                  \
          JM_OPT_PARSE,                                                                                       \
@@ -88,35 +99,19 @@ int jm_bench_parse_ramp(void *at, const char *text, struct jm_err *err);
          .parse = jm_bench_parse_think,                                                                      \
          .help = "From an answer to the next turn: 2s, or \"exponential 2s\".",                              \
          .deflt = "0s"},                                                                                     \
-        {"cancel",                                                                                           \
-         0,                                                                                                  \
-         JM_OPT_PARSE,                                                                                       \
-         offsetof(struct s, m.parsed),                                                                       \
-         .arg = "TEXT",                                                                                      \
-         .parse = jm_bench_parse_cancel,                                                                     \
-         .help = "Requests the client gives up: \"10 % after 500ms\", \"10 % after 20 tokens\"."},           \
-        {"max-requests",                                                                                     \
-         0,                                                                                                  \
-         JM_OPT_INT,                                                                                         \
-         offsetof(struct s, m.max_requests),                                                                 \
-         1,                                                                                                  \
-         1e12,                                                                                               \
-         .help = "Send at most so many in all."},                                                            \
-        {"slices",                                                                                           \
-         0,                                                                                                  \
-         JM_OPT_STR,                                                                                         \
-         offsetof(struct s, m.slices),                                                                       \
-         .arg = "FILE",                                                                                      \
-         .help = "A plan of several loads at once or one after the other, from YAML "                        \
-                 "(examples/slices.yaml)."},                                                                 \
-        {"trace",                                                                                            \
-         0,                                                                                                  \
-         JM_OPT_STR,                                                                                         \
-         offsetof(struct s, m.trace),                                                                        \
-         .group = "Traces and scenarios",                                                                    \
-         .arg = "FILE",                                                                                      \
-         .help =                                                                                             \
-             "Replay a trace: Mooncake, Azure, BurstGPT, ShareGPT, Bailian, weka or CSV. With --rate or "    \
+    {                                                                                                        \
+        "cancel", 0, JM_OPT_PARSE, offsetof(struct s, m.parsed),                                             \
+            .arg = "TEXT", .parse = jm_bench_parse_cancel,                                                   \
+            .help = "Requests the client gives up: \"10 % after 500ms\", \"10 % after 20 tokens\"."          \
+    }
+#define JM_OPTS_TRACE(s, m)                                                                                  \
+    {"trace",                                                                                                \
+     0,                                                                                                      \
+     JM_OPT_STR,                                                                                             \
+     offsetof(struct s, m.trace),                                                                            \
+     .group = "Traces and scenarios",                                                                        \
+     .arg = "FILE",                                                                                          \
+     .help = "Replay a trace: Mooncake, Azure, BurstGPT, ShareGPT, Bailian, weka or CSV. With --rate or "    \
              "--concurrency its lengths alone."},                                                            \
         {"trace-format",                                                                                     \
          0,                                                                                                  \
