@@ -62,6 +62,7 @@ struct jm_calc_window {
     struct jm_tally tally;
     struct jm_samples lat[JM_LAT_COUNT];
     struct jm_loghist *itl_chunk; /* NULL: no gaps */
+    struct jm_engine_window *engine; /* NULL: the engine says nothing; in the report */
 };
 
 /* What the cut needs of the tree, by domain; made once a run. */
@@ -92,6 +93,7 @@ struct jm_calc {
     bool reasoning_known; /* somebody said how many tokens were reasoning */
     struct jm_tree_facts tree;
     struct jm_energy *energy; /* the whole of each row of report->energy */
+    struct jm_engine_run *engine; /* compute/engine.h; NULL: no texts of an engine */
     struct jm_err *err;
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compute/calc.h"
+#include "compute/engine.h"
 
 #include "base/banned.h"
 
@@ -181,10 +182,14 @@ static int fill(struct jm_calc *c)
     rc = jm_energy_rows(c);
     if (!rc)
         rc = jm_tally_requests(c);
+    if (!rc)
+        rc = jm_engine_collect(c);
     for (size_t i = 0; !rc && i < c->n_win; i++) {
         rc = jm_results_window(c, &c->win[i]);
         if (!rc && c->r->has_requests && c->win[i].w->role == JM_R_MEASURE)
             rc = jm_results_latency(c, &c->win[i]);
+        if (!rc)
+            rc = jm_results_engine(c, &c->win[i]);
         if (!rc && jm_calc_is_session(c->run) && c->win[i].w->role == JM_R_MEASURE)
             rc = jm_results_session(c, &c->win[i]);
     }
@@ -210,6 +215,7 @@ int jm_compute(const struct jm_run *run, const struct jm_compute_opts *o, struct
     free(c.by_start);
     free(c.latest);
     free(c.energy);
+    jm_engine_release(&c);
     jm_tree_facts_release(&c.tree);
     if (rc)
         jm_report_free(c.r);

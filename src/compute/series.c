@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "compute/calc.h"
+#include "compute/engine.h"
 #include "compute/observe.h"
 
 #include "base/banned.h"
@@ -110,6 +111,8 @@ int jm_series_make(struct jm_calc *c)
     for (size_t i = 0; !rc && i < c->r->n_channels && c->r->n_series < 64; i++)
         if (shown(c, &c->r->channels[i]))
             rc = of_channel(c, &c->r->channels[i], t0, t1, columns);
+    if (!rc)
+        rc = jm_engine_series_make(c, t0, t1, columns);
     for (size_t k = 0; !rc && k < c->n_win; k++) {
         const struct jm_calc_window *w = &c->win[k];
         const struct jm_tally *t = &w->tally;

@@ -136,6 +136,42 @@ struct jm_request_totals {
     int64_t by_end[JM_END_COUNT];
 };
 
+/* A place where the serving engine tells of itself. */
+struct jm_engine_source {
+    const char *url;
+    const char *dialect, *title; /* "vllm", "vLLM"; NULL: not known */
+    const char *reason;          /* why there is nothing; NULL */
+    bool host;                   /* the host's CPU, no engine */
+    bool per_step;               /* counts tokens as they are made */
+    bool prompt_has_cached;
+    int64_t scrapes, silent; /* texts, and times without an answer */
+    double longest_s;        /* longest stretch between two texts; NAN */
+};
+
+/* What the engine says about one window, beside what the client knows. NAN: not known. */
+struct jm_engine_window {
+    int window;
+    int of, have;  /* sources, and those that cover the window */
+    bool per_step; /* how its tokens are counted: as they are made, or when a request ends */
+    double tokens, tokens_lo, tokens_hi; /* generated */
+    double client, client_u; /* output tokens of successful requests by the same rule, and their doubt */
+    double client_other;     /* tokens that the client saw of requests that did not succeed */
+    double prompt, client_prompt, cached;
+    double requests, client_requests; /* ended */
+    double aborted, failed, preempted;
+    double prefix_ask, prefix_hit;
+    double lost; /* tokens of aborted tasks that no counter has */
+    double running_max, in_flight_max;
+    double excess, excess_share;   /* requests in the engine that are not ours: mean, share of the texts */
+    double queue_min, queue_share; /* waiting: least, share of the texts with any */
+    double kv_max;
+    double cpu_host;    /* share of the host's CPU */
+    double cpu_process; /* cores that the busiest process of the endpoint used */
+    double gpu_busy;    /* mean utilisation of the serving GPUs, 0 to 1 */
+    int resets, vanished;
+    double gap_s; /* longest stretch without a text inside */
+};
+
 struct jm_report {
     /* run */
     const char *id, *label, *file, *sha256 /* NULL: not sealed */, *created, *kind /* recorded|imported */,
@@ -173,6 +209,11 @@ struct jm_report {
     struct jm_token_totals tokens;
     struct jm_request_totals requests;
     bool has_requests;
+    const char *engine_mode; /* "auto", "given", "off", NULL: not known */
+    struct jm_engine_source *engine;
+    size_t n_engine;
+    struct jm_engine_window *engine_windows;
+    size_t n_engine_windows;
     void *arena;
 };
 
