@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -33,7 +34,8 @@ struct sock {
     uv_poll_t poll;
     struct pool *pool;
     struct sock *next, *before;
-    int fd, port;
+    int fd, port, events;
+    unsigned life;
     int64_t stamp, looked; /* of what waited at the last look, and when that was */
 };
 
@@ -51,14 +53,16 @@ struct jm_link {
     struct jm_reframe frame;
     bool warming; /* a first, small request opens the connection before the start */
     bool again;   /* written once more already */
-    bool dead;    /* closed; freed when nobody holds it */
+    bool had_bytes;
+    bool dead; /* closed; freed when nobody holds it */
     int held;
     int port;
     struct sock *sock;
+    unsigned sock_life;
     int64_t asked, sent_at;
 
     /* noted, to be told */
-    struct jm_link *next_news;
+    struct jm_link *next_news, *next_waiting;
     bool queued, ready, was_connected, reused, was_sent, was_resent, is_over;
     int64_t t_connected, t_sent, t_over;
     struct jm_curl_over over;
@@ -73,9 +77,15 @@ struct pool {
     struct jm_curl_pool *multi;
     uv_timer_t timer;
     uv_idle_t idle;
-    int closing; /* handles of the pool that are still open, and the pool itself */
-    struct sock *socks;
+    int closing; /* handles that are not closed yet */
+    bool ended;
+    struct sock *socks, *spare;
+    int dropped_port; /* the last socket that is no more */
+    int64_t dropped_looked;
     struct jm_link *news, **news_end;
+    struct jm_link *waiting; /* to be warmed when the HTTP version is known */
+    int http;                /* of the first answer: 0 not known, 20 many requests share a connection */
+    struct jm_link *asking;  /* whose first answer is under way */
     bool due, telling;
     struct jm_str told; /* spare buffers, so that an owner may send while it is told */
     struct piece *told_piece;
@@ -120,8 +130,10 @@ static void look(struct sock *s)
     struct iovec v = {env->buf, env->buf_n};
     struct msghdr m = {
         .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    ssize_t n = recvmsg(s->fd, &m, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
-    if (n <= 0)
+    int waiting =
+        0; /* asked first, because an error of the connection would be told to this look, not to libcurl */
+    if (ioctl(s->fd, FIONREAD, &waiting) != 0 || waiting <= 0 ||
+        recvmsg(s->fd, &m, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT) <= 0)
         return;
     s->looked = now_of(s->pool);
     s->stamp = jm_stamps_of(&env->stamps, &m, s->looked, s->stamp);
@@ -140,22 +152,27 @@ static void find_port(struct sock *s)
         s->port = ntohs(((const struct sockaddr_in6 *)(const void *)&a)->sin6_port);
 }
 
-static void find_sock(struct jm_link *l)
+static struct sock *sock_of(struct jm_link *l)
 {
+    if (l->sock && l->sock->life == l->sock_life)
+        return l->sock;
+    l->sock = NULL;
     for (struct sock *s = l->pool->socks; s && !l->sock; s = s->next) {
         find_port(s);
-        if (s->port == l->port && l->port > 0)
+        if (s->port == l->port && l->port > 0) {
             l->sock = s;
+            l->sock_life = s->life;
+        }
     }
+    return l->sock;
 }
 
 static int64_t stamp_for(struct jm_link *l)
 {
     int64_t now = now_of(l->pool), t = now;
-    if (!l->sock)
-        find_sock(l);
-    if (l->sock && now - l->sock->looked <= FRESH)
-        t = l->sock->stamp;
+    const struct sock *s = sock_of(l);
+    if (s && now - s->looked <= FRESH)
+        t = s->stamp;
     else
         l->pool->env->stamps.user++;
     return t < l->sent_at ? l->sent_at : t;
@@ -181,9 +198,13 @@ static void on_poll(uv_poll_t *h, int status, int events)
 {
     struct sock *s = h->data;
     struct pool *p = s->pool;
-    if (events & UV_READABLE)
+    /* an error (POLLERR) ends libuv's watch: what came before it is read first, then it shows as the cause */
+    bool readable = (events & UV_READABLE) || status < 0;
+    if (readable)
         look(s);
-    turn(p, s->fd, (events & UV_READABLE ? 1 : 0) | (events & UV_WRITABLE ? 2 : 0) | (status < 0 ? 4 : 0));
+    turn(p, s->fd, (readable ? 1 : 0) | (events & UV_WRITABLE ? 2 : 0));
+    if (status < 0 && !uv_is_closing((uv_handle_t *)h) && s->events)
+        uv_poll_start(h, s->events, on_poll);
     tell_all(p);
 }
 
@@ -201,30 +222,53 @@ static void on_idle(uv_idle_t *h)
     tell_all(p);
 }
 
-static void sock_freed(uv_handle_t *h)
+static void part_closed(struct pool *p)
 {
-    free(h->data);
+    if (--p->closing == 0 && p->ended)
+        free(p);
+}
+
+/* Its memory is kept for the next one: a link may still point to it, and sees by the turn of its life that it
+ * is another. */
+static void sock_closed(uv_handle_t *h)
+{
+    struct sock *s = h->data;
+    struct pool *p = s->pool;
+    if (p->ended) {
+        free(s);
+    } else {
+        s->next = p->spare;
+        p->spare = s;
+    }
+    part_closed(p);
 }
 
 static void drop_sock(struct sock *s)
 {
+    find_port(s);
+    s->pool->dropped_port = s->port;
+    s->pool->dropped_looked = s->looked;
     *(s->before ? &s->before->next : &s->pool->socks) = s->next;
     if (s->next)
         s->next->before = s->before;
+    s->life++;
+    s->pool->closing++;
     uv_poll_stop(&s->poll);
-    uv_close((uv_handle_t *)&s->poll, sock_freed);
+    uv_close((uv_handle_t *)&s->poll, sock_closed);
 }
 
 static struct sock *new_sock(struct pool *p, int fd)
 {
-    struct sock *s = calloc(1, sizeof *s);
-    if (!s)
+    struct sock *s = p->spare;
+    unsigned life = s ? s->life : 0;
+    if (s)
+        p->spare = s->next;
+    else if (!(s = calloc(1, sizeof *s)))
         return NULL;
-    s->pool = p;
-    s->fd = fd;
-    s->poll.data = s;
+    *s = (struct sock){.pool = p, .fd = fd, .life = life};
     if (uv_poll_init_socket(p->env->loop, &s->poll, fd) != 0) {
-        free(s);
+        s->next = p->spare;
+        p->spare = s;
         return NULL;
     }
     s->poll.data = s;
@@ -249,9 +293,9 @@ static void watch_socket(void *self, int fd, int what, void **at)
     if (!s && !(s = new_sock(p, fd)))
         return; /* the client's time limit will say that nothing comes */
     *at = s;
-    int events = (what & 1 ? UV_READABLE : 0) | (what & 2 ? UV_WRITABLE : 0);
-    if (events)
-        uv_poll_start(&s->poll, events, on_poll);
+    s->events = (what & 1 ? UV_READABLE : 0) | (what & 2 ? UV_WRITABLE : 0);
+    if (s->events)
+        uv_poll_start(&s->poll, s->events, on_poll);
     else
         uv_poll_stop(&s->poll);
 }
@@ -289,12 +333,29 @@ static void job_sent(void *self)
     note(l);
 }
 
-/* The rule of every transport: once, at once, and only when not one byte of an answer came (libcurl asks only
- * then). */
+/* Whether bytes came since the request was begun. libcurl holds a header line back until it is whole, but a
+ * look at the socket has seen its first byte. On a connection that many share it proves nothing; there frames
+ * are whole or not at all. */
+static bool heard(struct jm_link *l)
+{
+    const struct pool *p = l->pool;
+    if (l->had_bytes || l->frame.in_head || l->frame.headed)
+        return true;
+    if (p->http == 20)
+        return false;
+    const struct sock *s = sock_of(l);
+    if (s)
+        l->had_bytes = s->looked >= l->asked;
+    else
+        l->had_bytes = p->dropped_port == l->port && p->dropped_looked >= l->asked;
+    return l->had_bytes;
+}
+
+/* The rule of every transport: once, at once, and only when not one byte of an answer came. */
 static bool job_again(void *self)
 {
     struct jm_link *l = self;
-    if (l->again || now_of(l->pool) - l->asked > RESEND_WITHIN)
+    if (l->again || heard(l) || now_of(l->pool) - l->asked > RESEND_WITHIN)
         return false;
     l->again = l->was_resent = true;
     l->was_sent = false;
@@ -371,6 +432,8 @@ static void job_over(void *self, const struct jm_curl_over *o)
         size_t before = l->got.len;
         if (o->ok)
             jm_reframe_end(&l->frame, &l->got);
+        else if (!l->frame.in_head && !l->frame.headed && heard(l))
+            jm_str_adds(&l->got, "HTTP/1.1 "); /* for the part of a line that libcurl kept */
         add_piece(l, l->pieces ? l->piece[l->pieces - 1].t : stamp_for(l), before);
         count(l, o);
     }
@@ -392,10 +455,33 @@ static void lose(struct jm_link *l, enum jm_lost why, const char *words, int64_t
     user->lost(self, why, words, t);
 }
 
+static bool begin_warming(struct jm_link *l, bool fresh);
+
+/* The version is known, so the others need not be asked one after the other: with HTTP/2 the connection is
+ * theirs too, else each gets one of its own. */
+static void warm_waiting(struct pool *p)
+{
+    struct jm_link *l;
+    while ((l = p->waiting)) {
+        p->waiting = l->next_waiting;
+        if (p->http == 20 || !begin_warming(l, true)) {
+            l->warming = false;
+            l->ready = true;
+            note(l);
+        }
+    }
+}
+
 static void tell_warm(struct jm_link *l)
 {
+    struct pool *p = l->pool;
     struct jm_curl_over o = l->over;
     l->warming = l->is_over = l->was_connected = l->was_sent = false;
+    if (p->asking == l) {
+        p->asking = NULL;
+        p->http = o.http > 0 ? o.http : 11;
+        warm_waiting(p);
+    }
     if (!o.ok && (o.why == JM_LOST_REFUSED || o.why == JM_LOST_TLS))
         lose(l, o.why, o.words[0] ? o.words : NULL, l->t_over);
     else /* whatever the answer was: the way is open */
@@ -515,7 +601,7 @@ static bool begin_request(struct jm_link *l, struct jm_span wire, bool fresh, lo
                                  .fresh = fresh,
                                  .timeout_ms = timeout_ms};
     jm_reframe_begin(&l->frame, true);
-    l->again = false;
+    l->again = l->had_bytes = false;
     l->sock = NULL;
     l->port = 0;
     l->sent_at = 0;
@@ -528,16 +614,35 @@ static bool begin_request(struct jm_link *l, struct jm_span wire, bool fresh, lo
 
 /* Before the start a small request opens the connection, so that neither TCP nor TLS nor a proxy's tunnel
  * stands in a measured time. */
-static bool begin_warming(struct jm_link *l)
+static bool begin_warming(struct jm_link *l, bool fresh)
 {
     const struct jm_client *c = l->pool->env->client;
     struct jm_str wire;
     jm_str_init(&wire);
     l->warming = true;
     bool ok = jm_client_request(c, "GET", "/v1/models", true, (struct jm_span){0}, &wire, NULL) == 0 &&
-              begin_request(l, jm_str_span(&wire), false, (long)(c->connect_ns / JM_NS_PER_MS));
+              begin_request(l, jm_str_span(&wire), fresh, (long)(c->connect_ns / JM_NS_PER_MS));
     jm_str_release(&wire);
     return ok;
+}
+
+static bool warm(struct jm_link *l)
+{
+    struct pool *p = l->pool;
+    if (p->asking) {
+        l->warming = true;
+        l->next_waiting = p->waiting;
+        p->waiting = l;
+        return true;
+    }
+    if (p->http == 20) {
+        l->ready = true;
+        note(l);
+        return true;
+    }
+    if (p->http == 0)
+        p->asking = l;
+    return begin_warming(l, true);
 }
 
 static int link_open(struct jm_link_env *env, void *self, const struct jm_link_user *user,
@@ -559,7 +664,7 @@ static int link_open(struct jm_link_env *env, void *self, const struct jm_link_u
         l->ready = true; /* a request waits: it connects by itself where nothing is kept */
         note(l);
     }
-    if (!l->job || (!env->going && !begin_warming(l))) {
+    if (!l->job || (!env->going && !warm(l))) {
         p->ops->job_free(l->job);
         l->job = NULL;
         l->dead = true;
@@ -590,6 +695,16 @@ static void link_close(struct jm_link *l)
     struct pool *p = l->pool;
     if (l->dead)
         return;
+    for (struct jm_link **at = &p->waiting; *at; at = &(*at)->next_waiting)
+        if (*at == l) {
+            *at = l->next_waiting;
+            break;
+        }
+    if (p->asking == l) {
+        p->asking = NULL;
+        p->http = 11; /* not known, so each of the others opens its own */
+        warm_waiting(p);
+    }
     p->ops->job_free(l->job);
     l->job = NULL;
     l->dead = true;
@@ -600,9 +715,7 @@ static void link_close(struct jm_link *l)
 
 static void pool_part_closed(uv_handle_t *h)
 {
-    struct pool *p = h->data;
-    if (--p->closing == 0)
-        free(p);
+    part_closed(h->data);
 }
 
 static void env_end(struct jm_link_env *env)
@@ -615,6 +728,13 @@ static void env_end(struct jm_link_env *env)
     p->ops->pool_free(p->multi);
     while (p->socks)
         drop_sock(p->socks);
+    while (p->spare) {
+        struct sock *s = p->spare;
+        p->spare = s->next;
+        free(s);
+    }
+    p->ended = true;
+    p->closing += 2;
     jm_str_release(&p->told);
     free(p->told_piece);
     uv_timer_stop(&p->timer);
@@ -632,6 +752,8 @@ static int env_begin(struct jm_link_env *env, struct jm_err *err)
         return jm_err_set(err, JM_ENOMEM, "out of memory for the transport curl");
     p->env = env;
     p->ops = env->client->curl;
+    if (env->client->http == JM_HTTP_1_1 || (env->client->http == JM_HTTP_AUTO && !env->client->target.tls))
+        p->http = 11;
     p->news_end = &p->news;
     jm_str_init(&p->told);
     if ((rc = uv_timer_init(env->loop, &p->timer)) != 0) {
@@ -640,7 +762,6 @@ static int env_begin(struct jm_link_env *env, struct jm_err *err)
     }
     uv_idle_init(env->loop, &p->idle); /* cannot fail */
     p->timer.data = p->idle.data = p;
-    p->closing = 2;
     env->pool = p;
     p->multi = p->ops->pool_new(&env->client->setup, &watch, p);
     return p->multi ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the transport curl");

@@ -154,9 +154,15 @@ static void fault(const struct jm_curl_job *j, CURLcode rc, struct jm_curl_over 
         break;
     case CURLE_SEND_ERROR: say_received(j, o, "sending failed"); break;
     case CURLE_RECV_ERROR: say_received(j, o, "reading failed"); break;
-    case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_UNSUPPORTED_PROTOCOL: /* "Received HTTP/0.9 when not allowed": no status line */
+        o->why = JM_LOST_PROTOCOL;
+        snprintf(o->words, sizeof o->words, "the answer is not HTTP (%s)", why);
+        break;
     case CURLE_BAD_CONTENT_ENCODING:
+        o->why = JM_LOST_PROTOCOL;
+        snprintf(o->words, sizeof o->words, "the answer is compressed, but cannot be decoded (%s)", why);
+        break;
+    case CURLE_WEIRD_SERVER_REPLY:
 #if LIBCURL_VERSION_NUM >= 0x080600
     case CURLE_TOO_LARGE:
 #endif
@@ -286,7 +292,6 @@ static bool dress(CURL *e, struct jm_curl_job *j)
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_PATH_AS_IS, 1L);
     SET(CURLOPT_HTTP_VERSION, http);
-    SET(CURLOPT_PIPEWAIT, 1L);
     SET(CURLOPT_CONNECTTIMEOUT_MS, s->connect_ms);
     SET(CURLOPT_DNS_CACHE_TIMEOUT, -1L);
     SET(CURLOPT_MAXAGE_CONN, IDLE_S);
@@ -354,6 +359,10 @@ static bool ask(struct jm_curl_job *j, const struct jm_curl_request *r)
     j->sent = false;
     j->why[0] = '\0';
     SET(CURLOPT_URL, r->url);
+    /* to wait for a connection that is being made helps only where it can be shared */
+    bool shared =
+        j->setup->http == JM_HTTP_2 || (j->setup->http == JM_HTTP_AUTO && strncmp(r->url, "https:", 6) == 0);
+    SET(CURLOPT_PIPEWAIT, (long)shared);
     SET(CURLOPT_FRESH_CONNECT, (long)(r->fresh || lone(j, r->url)));
     SET(CURLOPT_FORBID_REUSE, (long)lone(j, r->url));
     SET(CURLOPT_TIMEOUT_MS, r->timeout_ms);
