@@ -42,16 +42,21 @@ static int show(struct jm_cli *cli, void *opts, struct jm_err *err)
     return rc ? rc : jm_present_exit(v);
 }
 
-static const struct jm_opt table[] = {{"format", 'f', JM_OPT_STR, offsetof(struct opts, format),
-                                       .arg = "NAME", .help = "text, json, csv, markdown or html.",
-                                       .deflt = "text"},
-                                      JM_OPT_JSON,
-                                      {"output", 'o', JM_OPT_STR, offsetof(struct opts, output),
-                                       .arg = "FILE", .help = "Write to FILE.", .deflt = "standard output"},
-                                      JM_OPTS_PRESENT(opts, present),
-                                      JM_OPTS_SLO(opts, present),
-                                      JM_OPTS_COMMON,
-                                      {NULL}};
+static const struct jm_opt table[] = {
+    {"format", 'f', JM_OPT_STR, offsetof(struct opts, format), .arg = "NAME",
+     .help = "text, json, csv, markdown or html.", .deflt = "text"},
+    JM_OPT_JSON,
+    {"output", 'o', JM_OPT_STR, offsetof(struct opts, output), .arg = "FILE", .help = "Write to FILE.",
+     .deflt = "standard output"},
+    {"explain", 'x', JM_OPT_STR, offsetof(struct opts, present.explain), .arg = "METRIC",
+     .help = "What other tools would have printed of this very run under "
+             "that name, and why: ttft, tpot, itl, e2e, queue, throughput, "
+             "requests, goodput, tokens, j_per.output_token or any id of "
+             "docs/metrics.md."},
+    JM_OPTS_PRESENT(opts, present),
+    JM_OPTS_SLO(opts, present),
+    JM_OPTS_COMMON,
+    {NULL}};
 
 const struct jm_cmd jm_cmd_show = {
     .name = "show",
@@ -68,6 +73,7 @@ const struct jm_cmd jm_cmd_show = {
     .examples =
         "joulemark show run.jmr # the summary\n"
         "joulemark show run.jmr --json --slo-ttft 500ms --slo-tpot 50ms # joules per qualified token\n"
+        "joulemark show run.jmr --explain tpot # vLLM, SGLang, AIPerf, guidellm ... of the same run\n"
         "joulemark show run.jmr --format csv -o run.csv # every result, one a line",
     .opts = table,
     .opts_size = sizeof(struct opts),

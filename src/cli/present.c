@@ -7,6 +7,7 @@
 #include "audit/audit.h"
 #include "base/num.h"
 #include "compute/compute.h"
+#include "show/explain.h"
 #include "show/show.h"
 
 #include "base/banned.h"
@@ -59,6 +60,15 @@ static int render(struct jm_cli *cli, const struct jm_run *run, const struct jm_
                              .ascii = p->ascii,
                              .all = p->all,
                              .no_script = p->no_script};
+    if (p->explain) {
+        struct jm_explain *x = NULL;
+        int bad = jm_compute(run, &c, report, err);
+        if (!bad)
+            bad = jm_explain(run, *report, &c, p->explain, &x, err);
+        if (!bad)
+            bad = jm_show_explain(*report, x, format, &o, out, err);
+        return bad ? bad : jm_str_ok(out, "the explanation", err);
+    }
     int rc = jm_compute(run, &c, report, err);
     if (!rc)
         rc = jm_audit(run, *report, err);

@@ -12,6 +12,7 @@ struct jm_present {
     int64_t slo_ttft, slo_tpot, slo_e2e; /* ns, 0: the run's own, else none */
     double level, pue, idle_w;           /* 0: not given */
     bool all, ascii, no_script;
+    const char *explain; /* show: a metric, NULL otherwise */
 };
 
 void jm_present_init(struct jm_present *p);

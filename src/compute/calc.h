@@ -4,12 +4,7 @@
 #define JM_COMPUTE_CALC_H
 
 #include "compute/compute.h"
-
-/* A growing list of numbers. */
-struct jm_samples {
-    double *v;
-    size_t n, cap;
-};
+#include "compute/defs.h"
 
 /* Totals of requests and tokens in one window. Tokens are doubles because an event of unknown count carries a
  * share. Only requests that succeeded give tokens; the energy of all others stays. */
@@ -31,27 +26,7 @@ struct jm_tally {
     size_t n_buckets;
     int64_t bucket_ns;
     struct jm_samples isl, osl; /* of the ok requests that ended in the window */
-};
-
-/* Samples of latencies in seconds, of requests scheduled in the window. */
-enum jm_lat {
-    JM_LAT_TTFT,
-    JM_LAT_TTFO,
-    JM_LAT_TPOT_EXCL,
-    JM_LAT_TPOT_INCL,
-    JM_LAT_ITL_TOKEN_MEAN,
-    JM_LAT_E2E,
-    JM_LAT_QUEUE,
-    JM_LAT_COUNT
-};
-/* Log-linear histogram for what is too many to keep: chunk gaps. 64 sub-buckets an octave from 1.024 us,
- * 1.6 % wide; quantiles are interpolated inside them. */
-#define JM_LOGHIST_SUB 64
-#define JM_LOGHIST_N   (40 * JM_LOGHIST_SUB)
-struct jm_loghist {
-    uint64_t count[JM_LOGHIST_N];
-    uint64_t total;
-    double sum;
+    struct jm_spans spans;      /* of the requests scheduled in the window, followed to their end */
 };
 
 struct jm_calc_window {
@@ -61,8 +36,8 @@ struct jm_calc_window {
     size_t row0, row1; /* its rows in report->energy */
     struct jm_tally tally;
     struct jm_samples lat[JM_LAT_COUNT];
-    struct jm_loghist *itl_chunk; /* NULL: no gaps */
-    struct jm_engine_window *engine; /* NULL: the engine says nothing; in the report */
+    struct jm_loghist *gap[JM_GAP_COUNT]; /* NULL: no gaps */
+    struct jm_engine_window *engine;      /* NULL: the engine says nothing; in the report */
 };
 
 /* What the cut needs of the tree, by domain; made once a run. */
@@ -133,16 +108,9 @@ int jm_energy_rows(struct jm_calc *c);
 bool jm_energy_channel(const struct jm_channel *ch); /* is integrated */
 /* compute/tokens.c: tallies, latencies of all windows in one pass over the requests and their events. */
 int jm_tally_requests(struct jm_calc *c);
-int64_t jm_request_end(const struct jm_request *q);   /* as the client saw it */
-int jm_samples_add(struct jm_samples *s, double v);   /* NAN is no sample; JM_ENOMEM */
-struct jm_dist jm_samples_dist(struct jm_samples *s); /* sorts */
 void jm_tally_release(struct jm_calc_window *w);
 bool jm_request_qualifies(const struct jm_request *q, const struct jm_slo *slo);
 bool jm_slo_given(const struct jm_slo *slo);
-double jm_request_latency(const struct jm_request *q, enum jm_lat which); /* seconds, NAN: does not exist */
-void jm_loghist_add(struct jm_loghist *h, int64_t ns);
-double jm_loghist_edge(size_t i); /* lower edge of a bucket, s */
-double jm_loghist_quantile(const struct jm_loghist *h, double q);
 /* compute/results.c: the metrics of one window; compute/trials.c: over trials. */
 int jm_results_window(struct jm_calc *c, const struct jm_calc_window *w);
 /* compute/between.c */

@@ -94,7 +94,8 @@ struct jm_metric {
     const char *help;    /* one sentence */
     const char *source;  /* where the definition comes from */
     bool lower_is_better;
-    bool energy; /* taken at a boundary */
+    bool energy;         /* taken at a boundary */
+    const char *used_by; /* tools that print it under a name of their own; NULL: none that we know */
 };
 extern const struct jm_metric jm_metric_table[]; /* ends with id == NULL */
 const struct jm_metric *jm_metric_find(const char *id);

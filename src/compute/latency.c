@@ -9,8 +9,6 @@
 
 #include "base/banned.h"
 
-static const char *const ids[JM_LAT_COUNT] = {
-    "ttft", "ttfo", "tpot.excl_first", "tpot.incl_prefill", "itl.token_mean", "e2e", "queue"};
 static const double quantiles[] = {0.5, 0.9, 0.95, 0.99};
 #define N_Q (sizeof quantiles / sizeof quantiles[0])
 
@@ -74,26 +72,30 @@ static int histogram(struct jm_calc *c, const char *id, const struct jm_samples 
     return 0;
 }
 
-static int chunk_gaps(struct jm_calc *c, const struct jm_calc_window *w)
+static int gap_rows(struct jm_calc *c, const struct jm_calc_window *w, enum jm_gap g)
 {
-    const struct jm_loghist *h = w->itl_chunk;
+    const struct jm_loghist *h = w->gap[g];
     if (!h || !h->total)
         return 0;
-    struct jm_result *x = row(c, w, "itl.chunk", NAN, h->sum / (double)h->total * 1e-9, (int64_t)h->total);
+    const char *id = jm_gap_ids[g];
+    struct jm_result *x = row(c, w, id, NAN, h->sum / (double)h->total * 1e-9, (int64_t)h->total);
     for (size_t i = 0; x && i < N_Q; i++)
-        if ((x = row(c, w, "itl.chunk", quantiles[i], jm_loghist_quantile(h, quantiles[i]),
-                     (int64_t)h->total)))
+        if ((x = row(c, w, id, quantiles[i], jm_loghist_quantile(h, quantiles[i]), (int64_t)h->total)))
             x->q.u.excludes = "buckets of 1.6 %, repeats (one trial)";
-    if (!x)
-        return JM_ENOMEM;
+    return x ? 0 : JM_ENOMEM;
+}
+
+static int chunk_picture(struct jm_calc *c, const struct jm_calc_window *w)
+{
+    const struct jm_loghist *h = w->gap[JM_GAP_CHUNK];
+    if (!h || h->total == h->zeros)
+        return 0;
     size_t first = JM_LOGHIST_N, last = 0;
     for (size_t i = 0; i < JM_LOGHIST_N; i++)
         if (h->count[i]) {
             first = i < first ? i : first;
             last = i;
         }
-    if (!c->picture)
-        return 0;
     /* eight of the fine buckets make one for the picture */
     first -= first % 8;
     size_t n = (last - first) / 8 + 1;
@@ -101,7 +103,7 @@ static int chunk_gaps(struct jm_calc *c, const struct jm_calc_window *w)
     if (!out)
         return JM_ENOMEM;
     out->metric = "itl.chunk";
-    out->total = h->total;
+    out->total = h->total - h->zeros;
     for (size_t i = 0; i <= n; i++)
         out->edge[i] = jm_loghist_edge(first + 8 * i);
     for (size_t i = first; i <= last; i++)
@@ -114,12 +116,14 @@ int jm_results_latency(struct jm_calc *c, const struct jm_calc_window *w)
     int rc = 0;
     for (int l = 0; !rc && l < JM_LAT_COUNT; l++)
         if (w->lat[l].n)
-            rc = samples(c, w, ids[l], (struct jm_samples *)&w->lat[l]);
+            rc = samples(c, w, jm_lat_ids[l], (struct jm_samples *)&w->lat[l]);
     static const enum jm_lat pictured[] = {JM_LAT_TTFT, JM_LAT_TPOT_EXCL, JM_LAT_E2E};
     for (size_t i = 0; !rc && c->picture && i < sizeof pictured / sizeof pictured[0]; i++)
-        rc = histogram(c, ids[pictured[i]], &w->lat[pictured[i]]);
-    if (!rc)
-        rc = chunk_gaps(c, w);
+        rc = histogram(c, jm_lat_ids[pictured[i]], &w->lat[pictured[i]]);
+    for (int g = 0; !rc && g < JM_GAP_COUNT; g++)
+        rc = gap_rows(c, w, (enum jm_gap)g);
+    if (!rc && c->picture)
+        rc = chunk_picture(c, w);
     c->picture = false;
     return rc ? jm_err_set(c->err, rc, "out of memory for the latencies") : 0;
 }

@@ -264,6 +264,38 @@ static int plain(struct jm_calc *c, const struct jm_calc_window *w, const char *
     return 0;
 }
 
+/* The same requests over the denominators of other tools. */
+static int spans(struct jm_calc *c, const struct jm_calc_window *w)
+{
+    static const char sched[] = "output tokens of successful requests scheduled";
+    const struct jm_spans *s = &w->tally.spans;
+    const char *unknown = s->unknown ? "tokens-unknown" : NULL;
+    if (!s->any)
+        return 0;
+    int rc = plain(c, w, "tokens_per_s.wall", s->output, sched, jm_spans_wall(s),
+                   "seconds, first scheduled to last end", unknown);
+    if (!rc)
+        rc = plain(c, w, "tokens_per_s.span", s->output, sched, jm_spans_all(s),
+                   "seconds, first sent to last end", unknown);
+    if (!rc)
+        rc = plain(c, w, "tokens_per_s.ok_span", s->output, sched, jm_spans_success(s),
+                   "seconds, first sent to last token of the successful", unknown);
+    if (!rc)
+        rc = plain(c, w, "requests_per_s.wall", (double)s->ok, "successful requests", jm_spans_wall(s),
+                   "seconds, first scheduled to last end", NULL);
+    if (!rc)
+        rc = plain(c, w, "requests_per_s.any", (double)s->any, "requests", jm_spans_all(s),
+                   "seconds, first sent to last end", NULL);
+    if (rc || !jm_slo_given(&c->o->slo))
+        return rc;
+    rc = plain(c, w, "goodput.wall", (double)s->good, "requests inside the contract", jm_spans_wall(s),
+               "seconds, first scheduled to last end", NULL);
+    if (!rc)
+        rc = plain(c, w, "goodput.of_ok", (double)s->good, "requests inside the contract", (double)s->ok,
+                   "successful requests", NULL);
+    return rc;
+}
+
 static int throughput(struct jm_calc *c, const struct jm_calc_window *w)
 {
     const struct jm_tally *t = &w->tally;
@@ -272,6 +304,8 @@ static int throughput(struct jm_calc *c, const struct jm_calc_window *w)
     if (!rc)
         rc = plain(c, w, "requests_per_s", (double)t->done_ok, "successful requests", w->seconds, "seconds",
                    NULL);
+    if (!rc)
+        rc = spans(c, w);
     if (!rc && t->prefilled)
         rc = plain(c, w, "bias.in_flight", (double)t->prefill_at_edge, "requests in prefill at an edge",
                    (double)t->prefilled, "requests prefilled", NULL);

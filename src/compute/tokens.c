@@ -17,28 +17,6 @@ bool jm_slo_given(const struct jm_slo *slo)
     return !isnan(slo->ttft_s) || !isnan(slo->tpot_s) || !isnan(slo->e2e_s);
 }
 
-static double between(const struct jm_request *q, enum jm_stamp a, enum jm_stamp b)
-{
-    return q->t[a] < 0 || q->t[b] < 0 ? NAN : jm_seconds_between(q->t[b], q->t[a]);
-}
-
-double jm_request_latency(const struct jm_request *q, enum jm_lat which)
-{
-    int64_t n = q->output_tokens;
-    switch (which) {
-    case JM_LAT_TTFT: return between(q, JM_T_SCHEDULED, JM_T_FIRST_TOKEN);
-    case JM_LAT_TTFO: return between(q, JM_T_SCHEDULED, JM_T_FIRST_VISIBLE);
-    case JM_LAT_TPOT_EXCL:
-    case JM_LAT_ITL_TOKEN_MEAN: /* one token has no interval */
-        return n < 2 ? NAN : between(q, JM_T_FIRST_TOKEN, JM_T_LAST_TOKEN) / (double)(n - 1);
-    case JM_LAT_TPOT_INCL: return n < 1 ? NAN : between(q, JM_T_SENT, JM_T_LAST_TOKEN) / (double)n;
-    case JM_LAT_E2E: return between(q, JM_T_SCHEDULED, JM_T_LAST_TOKEN);
-    case JM_LAT_QUEUE: return between(q, JM_T_SCHEDULED, JM_T_SENT);
-    case JM_LAT_COUNT: break;
-    }
-    return NAN;
-}
-
 /* An objective that cannot be checked is not met. One-token answers have no TPOT: TTFT alone decides. */
 bool jm_request_qualifies(const struct jm_request *q, const struct jm_slo *slo)
 {
@@ -52,100 +30,21 @@ bool jm_request_qualifies(const struct jm_request *q, const struct jm_slo *slo)
     return isnan(slo->e2e_s) || jm_request_latency(q, JM_LAT_E2E) <= slo->e2e_s;
 }
 
-/* Bucket 0 holds all below 2^10 ns; then JM_LOGHIST_SUB equal parts of each octave. */
-void jm_loghist_add(struct jm_loghist *h, int64_t ns)
-{
-    size_t i = 0;
-    if (ns >= 1024) {
-        int e = 63 - __builtin_clzll((unsigned long long)ns);
-        i = (size_t)(e - 10) * JM_LOGHIST_SUB + (((uint64_t)ns >> (e - 6)) & (JM_LOGHIST_SUB - 1));
-        i = i < JM_LOGHIST_N ? i : JM_LOGHIST_N - 1;
-    }
-    h->count[i]++;
-    h->total++;
-    h->sum += (double)ns;
-}
-
-double jm_loghist_edge(size_t i)
-{
-    return ldexp(1 + (double)(i % JM_LOGHIST_SUB) / JM_LOGHIST_SUB, 10 + (int)(i / JM_LOGHIST_SUB)) * 1e-9;
-}
-
-double jm_loghist_quantile(const struct jm_loghist *h, double q)
-{
-    double want = q * (double)(h->total ? h->total - 1 : 0) + 0.5, seen = 0; /* of the middle of its value */
-    for (size_t i = 0; h->total && i < JM_LOGHIST_N; i++) {
-        double n = (double)h->count[i], lo = jm_loghist_edge(i);
-        if (n > 0 && seen + n >= want)
-            return lo + (jm_loghist_edge(i + 1) - lo) * (want - seen) / n;
-        seen += n;
-    }
-    return NAN;
-}
-
-int jm_samples_add(struct jm_samples *s, double v)
-{
-    if (isnan(v))
-        return 0;
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? s->cap * 2 : 64;
-        double *p = realloc(s->v, cap * sizeof *p);
-        if (!p)
-            return JM_ENOMEM;
-        s->v = p;
-        s->cap = cap;
-    }
-    s->v[s->n++] = v;
-    return 0;
-}
-
-struct jm_dist jm_samples_dist(struct jm_samples *s)
-{
-    struct jm_dist d = {
-        .n = (int64_t)s->n, .mean = NAN, .min = NAN, .p50 = NAN, .p90 = NAN, .p99 = NAN, .max = NAN};
-    if (s->n) {
-        jm_stats_sort(s->v, s->n);
-        d.mean = jm_stats_mean(s->v, s->n);
-        d.min = s->v[0];
-        d.p50 = jm_stats_quantile_sorted(s->v, s->n, .5);
-        d.p90 = jm_stats_quantile_sorted(s->v, s->n, .9);
-        d.p99 = jm_stats_quantile_sorted(s->v, s->n, .99);
-        d.max = s->v[s->n - 1];
-    }
-    return d;
-}
-
 /* A stamp that does not exist (-1) is in no window. */
 static bool inside(const struct jm_window *w, int64_t t)
 {
     return t >= 0 && t >= w->t0 && t < w->t1;
 }
 
-static int64_t first_of(const struct jm_request *q, const enum jm_stamp *order, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (q->t[order[i]] >= 0)
-            return q->t[order[i]];
-    return -1;
-}
-#define FIRST_OF(q, ...)                                                                                     \
-    first_of(q, (const enum jm_stamp[]){__VA_ARGS__},                                                        \
-             sizeof((const enum jm_stamp[]){__VA_ARGS__}) / sizeof(enum jm_stamp))
-
-int64_t jm_request_end(const struct jm_request *q)
-{
-    return FIRST_OF(q, JM_T_CLOSED, JM_T_DONE, JM_T_LAST_TOKEN, JM_T_FIRST_BYTE, JM_T_SENT, JM_T_SCHEDULED);
-}
-
-static int64_t start_of(const struct jm_request *q)
-{
-    return FIRST_OF(q, JM_T_SENT, JM_T_ADMITTED, JM_T_SCHEDULED);
-}
-
 /* When the prompt was computed: the first token; of an answer that came whole, what came first of it. */
 static int64_t prefilled_at(const struct jm_request *q)
 {
-    return FIRST_OF(q, JM_T_FIRST_TOKEN, JM_T_FIRST_BYTE, JM_T_LAST_TOKEN, JM_T_DONE, JM_T_CLOSED);
+    static const enum jm_stamp order[] = {JM_T_FIRST_TOKEN, JM_T_FIRST_BYTE, JM_T_LAST_TOKEN, JM_T_DONE,
+                                          JM_T_CLOSED};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        if (q->t[order[i]] >= 0)
+            return q->t[order[i]];
+    return -1;
 }
 
 /* In flight at an edge, and there still (or perhaps) in prefill? A request that never gave a token because it
@@ -153,7 +52,7 @@ static int64_t prefilled_at(const struct jm_request *q)
 static void straddle(const struct jm_request *q, int64_t edge, int64_t end, int64_t *in_flight,
                      int64_t *prefill)
 {
-    int64_t sent = start_of(q), first = q->t[JM_T_FIRST_TOKEN];
+    int64_t sent = jm_request_start(q), first = q->t[JM_T_FIRST_TOKEN];
     if (sent < 0 || sent >= edge || (q->end != JM_END_UNFINISHED && end < edge))
         return;
     ++*in_flight;
@@ -195,9 +94,8 @@ static int one_request(struct jm_calc_window *w, const struct jm_request *q, boo
         return rc;
     t->scheduled++;
     t->scheduled_qualified += good;
-    for (int l = 0; !rc && ok && l < JM_LAT_COUNT; l++)
-        rc = jm_samples_add(&w->lat[l], jm_request_latency(q, (enum jm_lat)l));
-    return rc;
+    jm_spans_add(&t->spans, q, good);
+    return 0;
 }
 
 static int every_window(struct jm_calc *c, const struct jm_request *q)
@@ -304,15 +202,34 @@ static struct shares shares(const struct jm_request *q, const struct jm_token_ev
     return s;
 }
 
-static int gaps(struct jm_calc_window *w, const struct jm_token_event *ev, size_t n)
+static int put_gap(void *self, double ns, int64_t times)
 {
-    if (n < 2)
-        return 0;
-    if (!w->itl_chunk && !(w->itl_chunk = calloc(1, sizeof *w->itl_chunk)))
+    struct jm_loghist **h = self;
+    if (!*h && !(*h = calloc(1, sizeof **h)))
         return JM_ENOMEM;
-    for (size_t i = 1; i < n; i++)
-        jm_loghist_add(w->itl_chunk, (int64_t)((uint64_t)ev[i].t - (uint64_t)ev[i - 1].t));
+    jm_loghist_add(*h, ns, (uint64_t)times);
     return 0;
+}
+
+/* What a successful request measures, in the windows that it was scheduled in. */
+static int latencies(struct jm_calc *c, const struct jm_request *q, const struct jm_token_event *ev, size_t n)
+{
+    int64_t sched = q->t[JM_T_SCHEDULED];
+    size_t at = sched >= 0 ? jm_windows_upto(c, sched) : 0;
+    struct jm_calc_window *w;
+    int rc = 0;
+    while (!rc && (w = jm_windows_next(c, &at, sched))) {
+        if (!inside(w->w, sched))
+            continue;
+        for (int l = 0; !rc && l < JM_LAT_COUNT; l++)
+            rc = jm_samples_add(&w->lat[l], jm_request_measure(q, ev, n, (enum jm_lat)l, q->output_tokens));
+        for (int g = 0; !rc && g < JM_GAP_COUNT; g++)
+            rc = jm_request_gaps(q, ev, n, (enum jm_gap)g, false, q->output_tokens, put_gap, &w->gap[g]) ==
+                         JM_ENOMEM
+                     ? JM_ENOMEM
+                     : 0;
+    }
+    return rc ? jm_err_set(c->err, rc, "out of memory for the latencies of the requests") : 0;
 }
 
 static void output(struct jm_calc_window *w, const struct jm_token_event *ev, size_t n,
@@ -379,12 +296,7 @@ static int on_events(void *self, int64_t id, const struct jm_token_event *ev, si
         else
             output(w, ev, n, &s, good);
     }
-    int64_t sched = q->t[JM_T_SCHEDULED];
-    at = sched >= 0 ? jm_windows_upto(c, sched) : 0;
-    while ((w = jm_windows_next(c, &at, sched)))
-        if (inside(w->w, sched) && gaps(w, ev, n))
-            return jm_err_set(c->err, JM_ENOMEM, "out of memory for the gaps between chunks");
-    return 0;
+    return latencies(c, q, ev, n);
 }
 
 static void whole(struct jm_calc_window *w, int64_t at, double tokens, double reasoning, bool good)
@@ -399,7 +311,8 @@ static void whole(struct jm_calc_window *w, int64_t at, double tokens, double re
  * the other side. */
 static void without_events(struct jm_calc *c, const struct jm_request *q)
 {
-    int64_t at = q->t[JM_T_LAST_TOKEN] >= 0 ? q->t[JM_T_LAST_TOKEN] : jm_request_end(q), from = start_of(q);
+    int64_t at = q->t[JM_T_LAST_TOKEN] >= 0 ? q->t[JM_T_LAST_TOKEN] : jm_request_end(q),
+            from = jm_request_start(q);
     struct jm_calc_window *w;
     if (q->end != JM_END_OK || at < 0)
         return;
@@ -426,6 +339,8 @@ static void without_events(struct jm_calc *c, const struct jm_request *q)
 
 static int prepare(struct jm_calc *c)
 {
+    for (size_t k = 0; k < c->n_win + c->n_cover; k++)
+        jm_spans_init(&c->win[k].tally.spans);
     for (size_t k = 0; k < c->n_win; k++) {
         struct jm_tally *t = &c->win[k].tally;
         double seconds = ceil(c->win[k].seconds), each = ceil(seconds / BUCKETS_MAX);
@@ -454,8 +369,10 @@ int jm_tally_requests(struct jm_calc *c)
     if (!rc)
         rc = jm_run_events_stored(c->run, on_events, &p, c->err);
     for (size_t i = 0; !rc && i < n; i++)
-        if (!p.had_events[i])
+        if (!p.had_events[i] && q[i].end == JM_END_OK) {
             without_events(c, &q[i]);
+            rc = latencies(c, &q[i], NULL, 0);
+        }
     for (size_t k = 0; k < c->n_win + c->n_cover; k++) {
         struct jm_tally *t = &c->win[k].tally;
         t->u_output = sqrt(t->u_output);
@@ -471,5 +388,6 @@ void jm_tally_release(struct jm_calc_window *w)
         free(w->lat[l].v);
     free(w->tally.isl.v);
     free(w->tally.osl.v);
-    free(w->itl_chunk);
+    for (int g = 0; g < JM_GAP_COUNT; g++)
+        free(w->gap[g]);
 }

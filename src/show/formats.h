@@ -13,6 +13,8 @@ int jm_show_csv(const struct jm_report *r, const struct jm_show_opts *o, struct 
                 struct jm_err *err);
 int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, struct jm_str *s,
                      struct jm_err *err);
+/* Foreign text for a cell or a line of Markdown. */
+void jm_markdown_escape(struct jm_str *s, const char *t);
 int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct jm_str *s,
                  struct jm_err *err);
 

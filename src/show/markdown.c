@@ -8,7 +8,7 @@
 
 #include "base/banned.h"
 
-static void esc(struct jm_str *s, const char *t)
+void jm_markdown_escape(struct jm_str *s, const char *t)
 {
     struct jm_span c;
     while (t && (t = jm_fmt_next(t, &c))) {
@@ -29,20 +29,20 @@ static void energy(struct jm_str *s, const struct jm_report *r)
         if (x->q.boundary == JM_B_NONE || !jm_fmt_in_summary(r, x))
             continue;
         jm_str_addf(s, "| %s | ", x->metric);
-        esc(s, x->set);
+        jm_markdown_escape(s, x->set);
         if (many) {
             jm_str_adds(s, ", ");
-            esc(s, x->window >= 0 ? r->windows[x->window].name : "over trials");
+            jm_markdown_escape(s, x->window >= 0 ? r->windows[x->window].name : "over trials");
         }
         jm_str_addf(s, "%s | %s | %s | ", jm_fmt_estimate(x) ? " (ESTIMATE)" : "",
                     x->q.have ? jm_fmt_value(v, x->q.value, x->q.unit) : "–", jm_fmt_pm(pm, &x->q));
-        esc(s, x->denominator_name ? x->denominator_name : "");
+        jm_markdown_escape(s, x->denominator_name ? x->denominator_name : "");
         jm_str_adds(s, " | ");
-        esc(s, x->instrument);
+        jm_markdown_escape(s, x->instrument);
         jm_str_addf(s, " | %s", jm_fmt_validity(x->q.validity));
         if (x->q.reasons) {
             jm_str_adds(s, ": ");
-            esc(s, x->q.reasons);
+            jm_markdown_escape(s, x->q.reasons);
         }
         jm_str_adds(s, " |\n");
     }
@@ -75,7 +75,7 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
     const struct jm_result *h = jm_fmt_headline(r);
     char v[JM_FMT], pm[JM_FMT], a[JM_FMT], b[JM_FMT];
     jm_str_adds(s, "# ");
-    esc(s, r->label ? r->label : "joulemark run");
+    jm_markdown_escape(s, r->label ? r->label : "joulemark run");
     if (r->simulated)
         jm_str_adds(s, " — SIMULATED");
     jm_str_addf(s, "\n\n**%s** for profile %s", jm_fmt_validity(r->validity),
@@ -83,7 +83,7 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
     if (h && h->q.have) {
         jm_str_addf(s, " · **%s** %s %s at ", jm_fmt_value(v, h->q.value, h->q.unit), jm_fmt_pm(pm, &h->q),
                     h->metric);
-        esc(s, h->set);
+        jm_markdown_escape(s, h->set);
     }
     jm_str_adds(s, "\n\n");
     energy(s, r);
@@ -98,7 +98,7 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
         if (jm_fmt_repeats(r, i))
             continue;
         jm_str_addf(s, "- **%s** `%s`: ", jm_severity_name((int)r->findings[i].severity), r->findings[i].id);
-        esc(s, r->findings[i].text);
+        jm_markdown_escape(s, r->findings[i].text);
         size_t more = jm_fmt_more(r, i);
         if (more)
             jm_str_addf(s, " (and %zu more of this kind)", more);
@@ -108,14 +108,14 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
         jm_str_adds(s, "\n## Disclosure\n\n| item | value |\n|---|---|\n");
     for (size_t i = 0; i < o->n_disclosure; i++) {
         jm_str_addf(s, "| %s | ", o->disclosure[i].key);
-        esc(s, o->disclosure[i].value);
+        jm_markdown_escape(s, o->disclosure[i].value);
         jm_str_adds(s, " |\n");
     }
     jm_str_addf(s, "\nRun `%s`", r->id);
     if (r->sha256)
         jm_str_addf(s, ", SHA-256 `%s`", r->sha256);
     jm_str_adds(s, ", recorded by joulemark ");
-    esc(s, r->joulemark);
+    jm_markdown_escape(s, r->joulemark);
     jm_str_adds(s, ".\n");
     return jm_str_ok(s, "the Markdown of the report", err);
 }

@@ -30,7 +30,8 @@ void jm_out_add(struct jm_out *o, const char *s)
 {
     static const struct {
         const char *u, *a;
-    } map[] = {{"±", "+-"}, {"–", "-"}, {"µ", "u"}, {"×", "x"}, {"·", "-"}, {"─", "-"}, {"°", " "}};
+    } map[] = {{"±", "+-"}, {"–", "-"}, {"µ", "u"}, {"×", "x"}, {"·", "-"},
+               {"─", "-"},  {"°", " "}, {"≈", "~"}, {"→", ">"}};
     struct jm_span c;
     while ((s = jm_fmt_next(s, &c))) {
         const char *put = c.n > 1 && o->o->ascii ? "?" : NULL;

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compute/explain_acc.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/banned.h"
+
+#define EXACT_MOST ((size_t)1 << 21) /* samples of one number that are kept one by one */
+
+int jm_acc_add(struct jm_acc *a, double v, double weight)
+{
+    if (isnan(v) || !(weight > 0))
+        return 0;
+    a->sum += v * weight;
+    a->weight += weight;
+    if (a->h) {
+        jm_loghist_add(a->h, v * 1e9, (uint64_t)weight);
+        return 0;
+    }
+    if (a->n == a->cap) {
+        size_t cap = a->cap ? 2 * a->cap : 256;
+        if (cap > EXACT_MOST) {
+            if (!(a->h = calloc(1, sizeof *a->h)))
+                return JM_ENOMEM;
+            for (size_t i = 0; i < a->n; i++)
+                jm_loghist_add(a->h, a->v[i].v * 1e9, (uint64_t)a->v[i].w);
+            jm_loghist_add(a->h, v * 1e9, (uint64_t)weight);
+            return 0;
+        }
+        struct jm_pair *p = realloc(a->v, cap * sizeof *p);
+        if (!p)
+            return JM_ENOMEM;
+        a->v = p;
+        a->cap = cap;
+    }
+    a->v[a->n++] = (struct jm_pair){v, weight};
+    return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = ((const struct jm_pair *)a)->v, y = ((const struct jm_pair *)b)->v;
+    return (x > y) - (x < y);
+}
+
+void jm_acc_sort(struct jm_acc *a)
+{
+    if (a->n)
+        qsort(a->v, a->n, sizeof *a->v, by_value);
+}
+
+void jm_acc_release(struct jm_acc *a)
+{
+    free(a->v);
+    free(a->h);
+}
+
+/* The value number k of the sorted ones, where each stands weight times. */
+static double nth(const struct jm_acc *a, double k)
+{
+    double seen = 0;
+    for (size_t i = 0; i < a->n; i++)
+        if ((seen += a->v[i].w) > k)
+            return a->v[i].v;
+    return a->n ? a->v[a->n - 1].v : NAN;
+}
+
+double jm_acc_quantile(const struct jm_acc *a, double q)
+{
+    if (a->no_quantiles || !a->n)
+        return NAN;
+    if (a->h)
+        return jm_loghist_quantile(a->h, q);
+    if (a->p->quantile == JM_PQ_FLOOR)
+        return nth(a, floor(a->weight * q));
+    if (a->p->quantile == JM_PQ_SHARE) {
+        double seen = 0;
+        for (size_t i = 0; i < a->n; i++)
+            if ((seen += a->v[i].w / a->weight) >= q - 1e-12)
+                return a->v[i].v;
+        return a->v[a->n - 1].v;
+    }
+    double at = q * (a->weight - 1), lo = floor(at), x = nth(a, lo);
+    return x + (at - lo) * (nth(a, lo + 1) - x);
+}
