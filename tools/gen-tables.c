@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a page of docs/ from the program's own tables: gen-tables metrics|checks|meters|importers */
+/* Writes a page of docs/ from the program's own tables: gen-tables
+ * metrics|definitions|checks|meters|importers */
 #include <stdio.h>
 #include <string.h>
 
 #include "audit/audit.h"
 #include "compute/compute.h"
+#include "compute/explain.h"
 #include "import/import.h"
 #include "meter/meter.h"
 #include "meter/nvml.h"
@@ -30,8 +32,8 @@ static void head(const char *title, const char *table, const char *columns, cons
 static void metrics(void)
 {
     head("Metrics", "the catalogue in src/compute",
-         "| id | unit | formula | what it says | better | at a boundary | source |",
-         "| --- | --- | --- | --- | --- | --- | --- |");
+         "| id | unit | formula | what it says | better | at a boundary | source | printed by |",
+         "| --- | --- | --- | --- | --- | --- | --- | --- |");
     for (const struct jm_metric *m = jm_metric_table; m->id; m++) {
         printf("| `%s` |", m->id);
         cell(m->unit);
@@ -40,7 +42,108 @@ static void metrics(void)
         cell(m->lower_is_better ? "lower" : "");
         cell(m->energy ? "yes" : "no");
         cell(m->source);
+        cell(m->used_by);
         putchar('\n');
+    }
+}
+
+/* Where tools use one word for different numbers. The rows of each family come from the program's own table.
+ */
+static void definitions(void)
+{
+    static const struct {
+        const char *question, *answers;
+    } disagree[] = {
+        {"TPOT holds the first token and the prefill?",
+         "guidellm: yes. inference-perf's NTPOT: yes. All others: no."},
+        {"\"ITL\" is", "a gap between chunks (vLLM, SGLang, EvalScope); a mean a request (AIPerf, "
+                       "GenAI-Perf, guidellm); a gap "
+                       "between tokens, 0 inside a chunk (inference-perf, fmperf); with the time to the "
+                       "first token (llmperf)"},
+        {"A role-only chunk stops TTFT?",
+         "vLLM, EvalScope: yes. SGLang, AIPerf, GenAI-Perf, guidellm, inference-perf, llmperf: no."},
+        {"Reasoning stops TTFT?",
+         "AIPerf, GenAI-Perf, guidellm, SGLang: yes. inference-perf, llmperf: no. AIPerf prints both."},
+        {"A tool call stops TTFT?",
+         "vLLM and EvalScope, as any chunk does; AIPerf and guidellm, since 2026. Most others: no."},
+        {"A latency begins",
+         "when the request goes out (all but MLPerf); when the schedule wanted it (MLPerf, joulemark)"},
+        {"A latency ends with",
+         "the last content (AIPerf); the last chunk with choices (vLLM); the usage (vLLM until 2025, "
+         "EvalScope); "
+         "[DONE] (SGLang); the end of the response (guidellm, inference-perf, llmperf)"},
+        {"Output tokens are",
+         "the server's usage (vLLM, guidellm, EvalScope); the client's tokenizer over the text (AIPerf, "
+         "GenAI-Perf, llmperf, inference-perf's latencies); the length asked for (SGLang, where no usage "
+         "comes)"},
+        {"Throughput is over",
+         "the whole wall time (vLLM, SGLang, llmperf, MLPerf); first request to last response (AIPerf, "
+         "inference-perf, EvalScope); a measured window (guidellm, joulemark)"},
+        {"Failed requests are", "out of everything but the time (vLLM); sets of their own (guidellm, "
+                                "inference-perf); in the request "
+                                "throughput (GenAI-Perf); not counted (SGLang)"},
+        {"Success is",
+         "one chunk (vLLM, EvalScope); HTTP 200 (SGLang); an end mark and a whole framing (joulemark)"},
+        {"Goodput is over", "wall time (vLLM); first request to last response (AIPerf); the span, and the "
+                            "count, of the successes "
+                            "alone (inference-perf)"},
+        {"A percentile is",
+         "interpolated (numpy, pandas: vLLM, SGLang, AIPerf, inference-perf, llmperf); the first value whose "
+         "share reaches q (guidellm, weighted by tokens); the value at floor(q n) (MLPerf)"},
+        {"The energy is", "the counter's difference to 666 ms after the end, 0 after a reset (AIPerf); two "
+                          "plain reads, left out "
+                          "after a reset (vLLM); the lifetime counter (GenAI-Perf); all GPUs of the host "
+                          "(CodeCarbon); the wall "
+                          "(MLPerf)"},
+    };
+    puts(
+        "# Definitions\n\nMade from the tables in src/compute by `make docs`; do not edit.\n\n"
+        "The same word means another number in every tool. Here each number has an id of its own "
+        "([metrics](metrics.md)), all of them are\ncomputed from one event log, and\n\n"
+        "```\njoulemark show RUN --explain tpot\n```\n\n"
+        "prints what each tool would have printed of that very run, with its clock, its requests, where its "
+        "tokens come from, and why it is\nnot what we print. Any id of the catalogue can be asked for, or a "
+        "family: ttft, tpot, itl, e2e, queue, throughput, requests, goodput,\ntokens, energy.\n\n"
+        "- **Requests**: those scheduled in the measured windows, followed to their end, as if they were the "
+        "whole run of the tool. Each tool has its\n  own rule for what a success is.\n"
+        "- **Tokens**: where a tool counts with a tokenizer of its own, the server's count stands in and the "
+        "number is marked ≈: same text, unknown\n  tokenizer. The length that was asked for stands in where "
+        "a tool would have printed that.\n"
+        "- **Stamps**: ours, by the kernel where it can. What a tool adds by being late is not in these "
+        "numbers.\n"
+        "- **Quantiles**: exact up to two million values of a number, beyond that from a histogram of 1.6 "
+        "%.\n\n"
+        "## Where they disagree\n\n| question | answers |\n| --- | --- |");
+    for (size_t i = 0; i < sizeof disagree / sizeof disagree[0]; i++) {
+        putchar('|');
+        cell(disagree[i].question);
+        cell(disagree[i].answers);
+        putchar('\n');
+    }
+    for (const struct jm_family *f = jm_families; f->name; f++) {
+        if (strcmp(f->name, "energy") == 0)
+            continue;
+        printf("\n## %s: %s\n\n| tool | its name | our id | from | to | requests | tokens | percentiles | "
+               "remark |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+               f->name, f->title);
+        for (const struct jm_peer_row *p = jm_peer_table; p->tool; p++) {
+            char tool[96];
+            if (strcmp(p->family, f->name) != 0)
+                continue;
+            snprintf(tool, sizeof tool, "%s%s%s%s", p->tool, p->version ? " (" : "",
+                     p->version ? p->version : "", p->version ? ")" : "");
+            putchar('|');
+            cell(tool);
+            cell(p->key);
+            cell(p->metric);
+            cell(p->from);
+            cell(p->to);
+            cell(p->kind == JM_PK_NONE ? "" : jm_peer_set_text(p->set));
+            cell(jm_peer_tokens_text(p->tokens));
+            cell(p->kind == JM_PK_REQUEST || p->kind == JM_PK_GAP ? jm_peer_quantile_text(p->quantile) : "");
+            cell(p->why);
+            putchar('\n');
+        }
     }
 }
 
@@ -162,13 +265,17 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*write)(void);
-    } pages[] = {{"metrics", metrics}, {"checks", checks}, {"meters", meters}, {"importers", importers}};
+    } pages[] = {{"metrics", metrics},
+                 {"definitions", definitions},
+                 {"checks", checks},
+                 {"meters", meters},
+                 {"importers", importers}};
     for (size_t i = 0; argc == 2 && i < sizeof pages / sizeof pages[0]; i++) {
         if (strcmp(argv[1], pages[i].name) == 0) {
             pages[i].write();
             return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 4;
         }
     }
-    fprintf(stderr, "usage: gen-tables metrics|checks|meters|importers\n");
+    fprintf(stderr, "usage: gen-tables metrics|definitions|checks|meters|importers\n");
     return 2;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON of show keeps to docs/schema/show.schema.json. The validator below knows the keywords that the schema uses and
+"""The JSON of show keeps to docs/schema/show.schema.json, that of --explain to explain.schema.json. The validator below knows the keywords that the schema uses and
 refuses others, so that none is silently not checked."""
 import json
 import os
@@ -17,8 +17,14 @@ TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": 
 KNOWN = {"$schema", "title", "description", "type", "required", "additionalProperties", "properties", "items", "const",
          "enum", "pattern", "minimum", "maximum", "minLength", "$ref", "$defs"}
 
-with open(os.path.join(os.environ["JM_SOURCE"], "docs", "schema", "show.schema.json"), encoding="utf-8") as f:
-    SCHEMA = json.load(f)
+
+
+def load(name):
+    with open(os.path.join(os.environ["JM_SOURCE"], "docs", "schema", name + ".schema.json"), encoding="utf-8") as f:
+        return json.load(f)
+
+
+SCHEMA, EXPLAIN = load("show"), load("explain")
 
 
 def is_type(value, name):
@@ -27,11 +33,11 @@ def is_type(value, name):
     return type(value) is TYPES[name]
 
 
-def check(value, schema, path="$"):
+def check(value, schema, path="$", root=SCHEMA):
     assert set(schema) <= KNOWN, f"keyword of the schema that this test does not know: {set(schema) - KNOWN}"
     bad = []
     if "$ref" in schema:
-        bad += check(value, SCHEMA["$defs"][schema["$ref"].removeprefix("#/$defs/")], path)
+        bad += check(value, root["$defs"][schema["$ref"].removeprefix("#/$defs/")], path, root)
     names = schema.get("type", [])
     names = [names] if isinstance(names, str) else names
     if names and not any(is_type(value, n) for n in names):
@@ -54,10 +60,10 @@ def check(value, schema, path="$"):
             if sub is False:
                 bad.append(f"{path}: {key} is not in the schema")
             else:
-                bad += check(item, sub, f"{path}.{key}")
+                bad += check(item, sub, f"{path}.{key}", root)
     if isinstance(value, list):
         for i, item in enumerate(value):
-            bad += check(item, schema.get("items", {}), f"{path}[{i}]")
+            bad += check(item, schema.get("items", {}), f"{path}[{i}]", root)
     return bad
 
 
@@ -112,6 +118,19 @@ class Schema(unittest.TestCase):
         doc = self.holds()
         self.assertGreater(doc["requests"]["failed"], 0)
         self.assertIn("qualified", doc["requests"])
+        for family in EXPLAIN["properties"]["family"]["enum"]:
+            r = subprocess.run([JOULEMARK, "show", self.file, "--explain", family, "--json"], capture_output=True, text=True,
+                               timeout=60)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            told = json.loads(r.stdout, parse_constant=lambda c: self.fail(f"{c} is no JSON"))
+            self.assertEqual(check(told, EXPLAIN, root=EXPLAIN), [])
+            self.assertEqual(told["family"], family)
+            self.assertTrue(told["rows"][0]["ours"])
+            text = subprocess.run([JOULEMARK, "show", self.file, "--explain", family], capture_output=True, text=True).stdout
+            self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        wrong = subprocess.run([JOULEMARK, "show", self.file, "--explain", "tpott"], capture_output=True, text=True)
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("did you mean tpot?", wrong.stderr)
 
 
 tap.main()
