@@ -67,7 +67,7 @@ struct jm_calc {
     bool repeats;         /* every measure window is another trial: means over trials make sense */
     bool reasoning_known; /* somebody said how many tokens were reasoning */
     struct jm_tree_facts tree;
-    struct jm_energy *energy; /* the whole of each row of report->energy */
+    struct jm_energy *energy;     /* the whole of each row of report->energy */
     struct jm_engine_run *engine; /* compute/engine.h; NULL: no texts of an engine */
     struct jm_err *err;
 };
