@@ -609,7 +609,7 @@ static void fill(struct aiperf *a)
     if (a->have[GPU]) {
         int n = jm_aiperf_gpu(&a->b, &a->f[GPU], span);
         if (n && a->b.windows == 0) {
-            jm_build_window(&a->b, 0, "telemetry", span[0], span[1] - span[0] + JM_PEER_EDGE);
+            jm_build_window(&a->b, 0, "telemetry", span[0], span[1] - span[0]);
             jm_build_times(&a->b, "timestamp_ns of the telemetry");
         }
     }

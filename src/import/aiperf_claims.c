@@ -13,44 +13,82 @@
 
 static const struct {
     const char *tag, *title; /* of the JSON; of the CSV, without its unit */
-    const char *metric, *unit, *source;
+    const char *metric, *stat, *unit, *source;
+    const char *boundary; /* of an energy and what rests on one */
 } rows[] = {
-    {"time_to_first_token", "Time to First Token", "ttft", "ms",
-     "first non-empty content - request start (not the scheduled time), successes only"},
-    {"ttft", "TTFT", "ttft", "ms", "first non-empty content - request start, successes only"},
-    {"time_to_first_output_token", "Time to First Output Token", "ttfo", "ms",
-     "first content that is not reasoning - request start, successes only"},
-    {"time_to_second_token", "Time to Second Token", "", "ms", "second content chunk - first"},
-    {"inter_token_latency", "Inter Token Latency", "itl.token_mean", "ms",
+    {"time_to_first_token", "Time to First Token", "ttft.from_sent", "", "ms",
+     "first non-empty content - request start (not the scheduled time), successes only", NULL},
+    {"ttft", "TTFT", "ttft.from_sent", "", "ms", "first non-empty content - request start, successes only",
+     NULL},
+    {"time_to_first_output_token", "Time to First Output Token", "ttfo", "", "ms",
+     "first content that is not reasoning - request start, successes only", NULL},
+    {"time_to_second_token", "Time to Second Token", "", "", "ms", "second content chunk - first", NULL},
+    {"inter_token_latency", "Inter Token Latency", "itl.token_mean", "", "ms",
      "(request latency - TTFT) / (OSL - 1), one value a request; OSL by the client's tokenizer unless the "
-     "server's "
-     "counts were asked for"},
-    {"inter_chunk_latency", "Inter Chunk Latency", "itl.chunk", "ms",
-     "gap between consecutive content chunks, however many tokens they hold"},
-    {"request_latency", "Request Latency", "e2e", "ms", "last content - request start, successes only"},
-    {"effective_latency", "Effective Latency (CO-aware)", "e2e", "ms", "last content - credit issued"},
-    {"credit_to_start_latency", "Credit-to-Start Latency", "queue", "ms", "request start - credit issued"},
-    {"output_token_throughput", "Output Token Throughput", "tokens_per_s", "tokens/sec",
-     "tokens of successes / (last response - first request)"},
-    {"request_throughput", "Request Throughput", "requests_per_s", "requests/sec",
-     "successes / (last response - first request)"},
-    {"goodput", "Goodput", "goodput", "requests/sec", "requests inside every given limit / duration"},
-    {"request_goodput", "Request Goodput", "goodput", "requests/sec",
-     "requests inside every given limit / duration"},
-    {"total_gpu_energy", "Total GPU Energy", "energy", "J",
-     "difference of each GPU's counter from the start to 666 ms after the end, negative ones as 0"},
-    {"average_gpu_power", "Average GPU Power", "power.mean", "W", "total GPU energy / duration"},
-    {"total_gpu_power", "Total GPU Power", "power.mean.mlperf", "W",
-     "sum of each GPU's plain mean of samples"},
-    {"energy_per_output_token", "Energy per Output Token", "j_per.output_token", "mJ/token",
-     "total GPU energy / output tokens of successes"},
-    {"energy_per_total_token", "Energy per Total Token", "j_per.total_token", "mJ/token",
-     "total GPU energy / tokens of successes"},
-    {"energy_per_request", "Energy per Request", "j_per.request_ok", "joules/request",
-     "total GPU energy / successful requests"},
-    {"output_tokens_per_joule", "Output Tokens per Joule", "tokens_per_j", "tokens/J",
-     "output tokens of successes / total GPU energy"},
+     "server's counts were asked for",
+     NULL},
+    {"inter_chunk_latency", "Inter Chunk Latency", "itl.chunk", "", "ms",
+     "gap between consecutive content chunks, however many tokens they hold", NULL},
+    {"request_latency", "Request Latency", "e2e.from_sent", "", "ms",
+     "last content - request start, successes only", NULL},
+    {"effective_latency", "Effective Latency (CO-aware)", "", "", "ms", "last content - credit issued", NULL},
+    {"credit_to_start_latency", "Credit-to-Start Latency", "queue", "", "ms", "request start - credit issued",
+     NULL},
+    {"output_token_throughput", "Output Token Throughput", "tokens_per_s", "", "tokens/sec",
+     "tokens of successes / (last response - first request)", NULL},
+    {"input_token_throughput", "Input Token Throughput", "tokens.input_per_s", "", "tokens/sec",
+     "tokens of successes / (last response - first request)", NULL},
+    {"total_token_throughput", "Total Token Throughput", "tokens.total_per_s", "", "tokens/sec",
+     "tokens of successes / (last response - first request)", NULL},
+    {"request_throughput", "Request Throughput", "requests_per_s", "", "requests/sec",
+     "successes / (last response - first request)", NULL},
+    {"goodput", "Goodput", "goodput", "", "requests/sec", "requests inside every given limit / duration",
+     NULL},
+    {"request_goodput", "Request Goodput", "goodput", "", "requests/sec",
+     "requests inside every given limit / duration", NULL},
+    {"benchmark_duration", "Benchmark Duration", "duration", "sum", "sec", "last response - first request",
+     NULL},
+    {"request_count", "Request Count", "requests.ok", "sum", "requests", "", NULL},
+    {"error_request_count", "Error Request Count", "requests.failed", "sum", "requests", "", NULL},
+    {"completed_request_count", "Completed Requests (Success + Error)", "requests.all", "sum", "requests", "",
+     NULL},
+    {"total_osl", "Total Output Sequence Length", "tokens.output", "sum", "tokens",
+     "by the client's tokenizer unless the server's counts were asked for", NULL},
+    {"total_output_tokens", "Total Output Tokens", "", "sum", "tokens", "without reasoning tokens", NULL},
+    {"total_isl", "Total Input Sequence Length", "tokens.input", "sum", "tokens",
+     "by the client's tokenizer, without the chat template", NULL},
+    {"output_sequence_length", "Output Sequence Length", "osl", "", "tokens",
+     "by the client's tokenizer unless the server's counts were asked for", NULL},
+    {"input_sequence_length", "Input Sequence Length", "isl", "", "tokens",
+     "by the client's tokenizer, without the chat template", NULL},
+    {"effective_concurrency", "Effective Concurrency", "concurrency", "", "requests", "mean in flight", NULL},
+    {"total_gpu_energy", "Total GPU Energy", "energy", "sum", "J",
+     "difference of each GPU's counter from the start to 666 ms after the end, negative ones as 0", "gpu"},
+    {"average_gpu_power", "Average GPU Power", "power.mean", "mean", "W", "total GPU energy / duration",
+     "gpu"},
+    {"total_gpu_power", "Total GPU Power", "power.mean.mlperf", "mean", "W",
+     "sum of each GPU's plain mean of samples", "gpu"},
+    {"energy_per_output_token", "Energy per Output Token", "j_per.output_token", "", "mJ/token",
+     "total GPU energy / output tokens of successes", "gpu"},
+    {"energy_per_total_token", "Energy per Total Token", "j_per.total_token", "", "mJ/token",
+     "total GPU energy / tokens of successes", "gpu"},
+    {"energy_per_request", "Energy per Request", "j_per.request_ok", "", "J/request",
+     "total GPU energy / successful requests", "gpu"},
+    {"output_tokens_per_joule", "Output Tokens per Joule", "tokens_per_j", "", "tokens/J",
+     "output tokens of successes / total GPU energy", "gpu"},
 };
+
+static void claim(struct jm_build *b, const char *key, int row, const char *stat, double v, const char *unit)
+{
+    if (strcmp(unit, "joules/request") == 0)
+        unit = "J/request";
+    if (row < 0 || strcmp(stat, "count") == 0)
+        jm_build_claim(b, key, "", stat, v, row < 0 ? unit : "", row < 0 ? "" : rows[row].source);
+    else if (rows[row].boundary)
+        jm_build_energy_claim(b, key, rows[row].metric, stat, v, unit, rows[row].source, rows[row].boundary);
+    else
+        jm_build_claim(b, key, rows[row].metric, stat, v, unit, rows[row].source);
+}
 
 static bool matches(struct jm_span name, const char *want, bool ignore_case)
 {
@@ -98,7 +136,6 @@ static void one(struct jm_build *b, const struct jm_ifile *f, const struct jm_jt
         return; /* an object of settings, not of statistics */
     }
     int row = find(jm_span_of(tag), false);
-    const char *metric = row < 0 ? "" : rows[row].metric, *source = row < 0 ? "" : rows[row].source;
     const char *u = unit[0] ? unit : row < 0 ? "" : rows[row].unit;
     jm_jiter_init(&it, f, v);
     while (jm_jiter_next(&it, &k, &x, NULL) > 0) {
@@ -107,9 +144,9 @@ static void one(struct jm_build *b, const struct jm_ifile *f, const struct jm_jt
             !jm_build_stat(jm_span_of(word), stat))
             continue;
         snprintf(name, sizeof name, "%s%s.%s", prefix, tag, word);
-        bool counts = strcmp(stat, "count") == 0;
-        jm_build_claim(b, name, counts ? "" : metric, numbers == 1 && strcmp(stat, "mean") == 0 ? "" : stat,
-                       jm_jnum(&x, &d) ? d : NAN, counts ? "" : u, source);
+        if (numbers == 1 && strcmp(stat, "mean") == 0) /* no mean, but the number itself */
+            snprintf(stat, sizeof stat, "%s", row < 0 ? "" : rows[row].stat);
+        claim(b, name, row, stat, jm_jnum(&x, &d) ? d : NAN, u);
     }
 }
 
@@ -194,12 +231,12 @@ static void csv_row(struct jm_build *b, struct jm_span line, char heads[][24], i
         if (!csv_number(field, &d))
             continue;
         if (jm_span_ieq(jm_span_of(head), JM_SPAN("value")))
-            stat[0] = '\0';
+            snprintf(stat, sizeof stat, "%s", row < 0 ? "" : rows[row].stat);
         else if (!jm_build_stat(jm_span_of(head), stat))
             continue;
-        snprintf(key, sizeof key, "%s%s%s", name, stat[0] ? "." : "", stat[0] ? head : "");
-        jm_build_claim(b, key, row < 0 ? "" : rows[row].metric, stat, d, unit,
-                       row < 0 ? "" : rows[row].source);
+        bool single = jm_span_ieq(jm_span_of(head), JM_SPAN("value"));
+        snprintf(key, sizeof key, "%s%s%s", name, single ? "" : ".", single ? "" : head);
+        claim(b, key, row, stat, d, unit);
     }
 }
 

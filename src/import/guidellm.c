@@ -23,6 +23,7 @@ struct guidellm {
     const struct jm_ifile *f;
     int64_t first, last; /* of the requests of this benchmark: scheduled, ended */
     int64_t read, listed, chunk_counted, backwards;
+    bool putting; /* requests, not only looking at them */
     bool planned; /* the strategy is a schedule: targeted_start means something */
     char names[NAMES][48];
     int n_names;
@@ -53,7 +54,7 @@ static int sniff(const struct jm_probe *p)
 static const struct {
     const char *name, *metric, *unit, *source;
 } rows[] = {
-    {"time_to_first_token_ms", "ttft", "ms",
+    {"time_to_first_token_ms", "ttft.from_sent", "ms",
      "first token - request start (not the scheduled time), wall clock"},
     {"time_to_first_output_token_ms", "ttfo", "ms",
      "first token that is not reasoning - request start, wall clock"},
@@ -64,15 +65,15 @@ static const struct {
     {"inter_token_latency_ms", "itl.token_mean", "ms",
      "(last token - first token) / (output tokens - 1), a mean of each request, which weighs with its tokens "
      "- 1"},
-    {"request_latency", "e2e", "s", "request end - request start, wall clock"},
-    {"request_scheduled_latency", "e2e", "s", "request end - targeted start"},
+    {"request_latency", "e2e.closed", "s", "request end - request start, wall clock"},
+    {"request_scheduled_latency", "", "s", "request end - targeted start"},
     {"request_dispatch_delay", "queue", "s", "request start - targeted start"},
     {"output_tokens_per_second", "tokens_per_s", "tokens/s",
      "rate over time of tokens spread evenly over each answer"},
     {"requests_per_second", "requests_per_s", "requests/s", "rate over time of request ends"},
-    {"request_concurrency", "", "requests", ""},
-    {"prompt_token_count", "", "tokens", "server usage, else guidellm's tokenizer"},
-    {"output_token_count", "", "tokens", "server usage, else the number of chunks"},
+    {"request_concurrency", "concurrency", "requests", ""},
+    {"prompt_token_count", "isl", "tokens", "server usage, else guidellm's tokenizer"},
+    {"output_token_count", "osl", "tokens", "server usage, else the number of chunks"},
 };
 
 /* p001 is the 0.1th percentile, p999 the 99.9th. */
@@ -93,7 +94,9 @@ static void distribution(struct guidellm *g, const char *name, const struct jm_j
     struct jm_jtoken k, v, pk, pv;
     char key[128], word[24], stat[16];
     double d;
-    const char *metric = row < 0 ? "" : rows[row].metric, *unit = row < 0 ? "" : rows[row].unit,
+    /* of a rate over time only the mean is what the others call throughput */
+    bool rate = row >= 0 && strstr(rows[row].metric, "_per_s");
+    const char *metric = row < 0 || rate ? "" : rows[row].metric, *unit = row < 0 ? "" : rows[row].unit,
                *source = row < 0 ? "" : rows[row].source;
     jm_jiter_init(&it, g->f, o);
     while (jm_jiter_next(&it, &k, &v, NULL) > 0) {
@@ -107,7 +110,11 @@ static void distribution(struct guidellm *g, const char *name, const struct jm_j
         } else if (v.type == JM_J_NUMBER && jm_jtext(&k, word, sizeof word) && jm_build_stat(k.raw, stat)) {
             bool counts = strcmp(stat, "count") == 0;
             snprintf(key, sizeof key, "%s.successful.%s", name, word);
-            jm_build_claim(&g->b, key, counts ? "" : metric, stat, jm_jnum(&v, &d) ? d : NAN,
+            jm_build_claim(&g->b, key,
+                           counts                              ? ""
+                           : rate && strcmp(stat, "mean") == 0 ? rows[row].metric
+                                                               : metric,
+                           rate && strcmp(stat, "mean") == 0 ? "" : stat, jm_jnum(&v, &d) ? d : NAN,
                            counts ? "" : unit, source);
         }
     }
@@ -141,7 +148,8 @@ static void claims(struct guidellm *g, const struct jm_jtoken *metrics)
 
 static void totals(struct guidellm *g, const struct jm_jtoken *o, const char *prefix)
 {
-    static const char *const states[] = {"successful", "incomplete", "errored", "total"};
+    static const char *const states[] = {"successful", "incomplete", "errored", "total"},
+                             *const metrics[] = {"requests.ok", "", "requests.failed", "requests.all"};
     struct jm_jtoken v[4];
     char key[64];
     double d;
@@ -150,7 +158,7 @@ static void totals(struct guidellm *g, const struct jm_jtoken *o, const char *pr
     for (int i = 0; i < 4; i++)
         if (jm_jnum(&v[i], &d)) {
             snprintf(key, sizeof key, "%s.%s", prefix, states[i]);
-            jm_build_claim(&g->b, key, "", "count", d, "requests", "");
+            jm_build_claim(&g->b, key, metrics[i], "sum", d, "requests", "");
             if (i < 3)
                 g->listed += (int64_t)d;
         }
@@ -230,7 +238,7 @@ static void newer(struct guidellm *g, const struct jm_jtoken *r, struct jm_reque
     jm_jint(&t[T_ITER], &q->events);
     if (jm_jmember(g->f, &r[Q_OUT], "text_tokens", &v) && v.type == JM_J_NULL && q->output_tokens >= 0) {
         q->output_tokens = -1; /* it counted chunks */
-        g->chunk_counted++;
+        g->chunk_counted += g->putting;
     }
 }
 
@@ -293,6 +301,7 @@ static int list(struct guidellm *g, const struct jm_jtoken *requests, int state,
     int rc;
     if (!jm_jmember(g->f, requests, states[state], &array) || array.type != JM_J_ARRAY)
         return 0;
+    g->putting = put;
     jm_jiter_init(&it, g->f, &array);
     while ((rc = jm_jiter_next(&it, NULL, &item, g->b.err)) > 0) {
         if (!read_request(g, &item, &q))

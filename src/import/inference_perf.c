@@ -38,8 +38,8 @@ static const char per_request[] = "per_request_lifecycle_metrics.json",
                   summary_name[] = "summary_lifecycle_metrics.json";
 
 static const struct jm_probe_mark record_marks[] = {
-    {"start_time", 0}, {"end_time", 0}, {"info", 50}, {"request", 20},
-    {"response", 15},  {"error", 10},   {NULL, 0},
+    {"[].start_time", 0}, {"[].end_time", 0}, {"[].info", 50}, {"[].request", 20},
+    {"[].response", 15},  {"[].error", 10},   {NULL, 0},
 };
 static const struct jm_probe_mark report_marks[] = {
     {"load_summary", 0}, {"successes", 40}, {"failures", 40}, {"benchmark_time_seconds", 15}, {NULL, 0},
@@ -59,48 +59,48 @@ static int sniff(const struct jm_probe *p)
 static const struct {
     const char *path, *metric, *unit, *source;
 } rows[] = {
-    {"successes.latency.time_to_first_token", "ttft", "s",
+    {"successes.latency.time_to_first_token", "ttft.from_sent", "s",
      "first non-empty content (reasoning is none) - request start"},
     {"successes.latency.time_per_output_token", "tpot.excl_first", "s",
      "(last - first token) / (n - 1), n by the client's tokenizer unless use_server_output_tokens"},
-    {"successes.latency.normalized_time_per_output_token", "tpot.incl_prefill", "s",
+    {"successes.latency.normalized_time_per_output_token", "tpot.normalized", "s",
      "request latency / output tokens, n by the client's tokenizer unless use_server_output_tokens"},
-    {"successes.latency.inter_token_latency", "", "s",
+    {"successes.latency.inter_token_latency", "itl.token_zero", "s",
      "gap between tokens by the client's tokenizer; the tokens of one chunk share its time, so their gaps "
      "are 0"},
-    {"successes.latency.request_latency", "e2e", "s", "end of the answer - request start"},
+    {"successes.latency.request_latency", "e2e.closed", "s", "end of the answer - request start"},
     {"failures.request_latency", "", "s", "of requests that failed"},
     {"load_summary.schedule_delay", "queue", "s", "request start - scheduled time"},
     {"successes.prompt_len", "isl", "tokens", ""},
     {"successes.output_len", "osl", "tokens", "the answer's text by the client's tokenizer"},
 };
 static const struct {
-    const char *path, *metric, *unit, *source;
+    const char *path, *metric, *stat, *unit, *source;
 } numbers[] = {
-    {"benchmark_time_seconds", "duration", "s", ""},
-    {"load_summary.count", "requests.all", "requests", ""},
-    {"successes.count", "requests.ok", "requests", ""},
-    {"failures.count", "requests.failed", "requests", ""},
-    {"load_summary.requested_rate", "", "requests/s", ""},
-    {"load_summary.achieved_rate", "", "requests/s", ""},
-    {"load_summary.send_duration", "", "s", ""},
-    {"load_summary.concurrency", "concurrency", "requests", ""},
-    {"successes.throughput.output_tokens_per_sec", "tokens_per_s", "tokens/s",
+    {"benchmark_time_seconds", "duration", "sum", "s", ""},
+    {"load_summary.count", "requests.all", "sum", "requests", ""},
+    {"successes.count", "requests.ok", "sum", "requests", ""},
+    {"failures.count", "requests.failed", "sum", "requests", ""},
+    {"load_summary.requested_rate", "", "", "requests/s", ""},
+    {"load_summary.achieved_rate", "", "", "requests/s", ""},
+    {"load_summary.send_duration", "", "", "s", ""},
+    {"load_summary.concurrency", "concurrency", "", "requests", ""},
+    {"successes.throughput.output_tokens_per_sec", "tokens_per_s", "", "tokens/s",
      "tokens of successes / duration"},
-    {"successes.throughput.input_tokens_per_sec", "tokens.input_per_s", "tokens/s", ""},
-    {"successes.throughput.total_tokens_per_sec", "tokens.total_per_s", "tokens/s", ""},
-    {"successes.throughput.requests_per_sec", "requests_per_s", "requests/s", "successes / duration"},
-    {"successes.prompt_tokens.total", "tokens.input", "tokens", ""},
-    {"successes.prompt_tokens.cached", "tokens.cached", "tokens", ""},
-    {"successes.output_tokens.total", "tokens.output", "tokens",
+    {"successes.throughput.input_tokens_per_sec", "tokens.input_per_s", "", "tokens/s", ""},
+    {"successes.throughput.total_tokens_per_sec", "tokens.total_per_s", "", "tokens/s", ""},
+    {"successes.throughput.requests_per_sec", "requests_per_s", "", "requests/s", "successes / duration"},
+    {"successes.prompt_tokens.total", "tokens.input", "sum", "tokens", ""},
+    {"successes.prompt_tokens.cached", "tokens.cached", "sum", "tokens", ""},
+    {"successes.output_tokens.total", "tokens.output", "sum", "tokens",
      "the server's usage, the client's count where it is absent"},
-    {"successes.token_count_mismatches", "", "requests",
+    {"successes.token_count_mismatches", "", "", "requests",
      "client's and server's count of output tokens differ"},
-    {"successes.goodput_metrics.request_goodput", "", "requests/s",
+    {"successes.goodput_metrics.request_goodput", "", "", "requests/s",
      "good requests / the time that successes span"},
-    {"successes.goodput_metrics.token_goodput", "", "tokens/s",
+    {"successes.goodput_metrics.token_goodput", "", "", "tokens/s",
      "tokens of good requests / the time that successes span"},
-    {"successes.goodput_metrics.goodput_percentage", "", "%", "of successes only: failures are left out"},
+    {"successes.goodput_metrics.goodput_percentage", "", "", "%", "of successes only: failures are left out"},
 };
 
 /* Statistics whose names hold dots themselves ("p0.1"), so members are found by their whole names. */
@@ -129,7 +129,8 @@ static void report(struct ip *k, const struct jm_ifile *f, const struct jm_jtoke
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (jm_jpath(f, doc, numbers[i].path, &v) && jm_jnum(&v, &d)) {
             snprintf(name, sizeof name, "%s%s", prefix, numbers[i].path);
-            jm_build_claim(&k->b, name, numbers[i].metric, "", d, numbers[i].unit, numbers[i].source);
+            jm_build_claim(&k->b, name, numbers[i].metric, numbers[i].stat, d, numbers[i].unit,
+                           numbers[i].source);
         }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (jm_jpath(f, doc, rows[i].path, &v) && v.type == JM_J_OBJECT)
@@ -438,7 +439,8 @@ static void one_report(struct ip *k, const char *name, const char *prefix, int64
 static void folder(struct ip *k)
 {
     char name[64], prefix[32];
-    for (int i = 0; i < k->stages; i++) {
+    bool same = k->stages == 1 && jm_peer_exists(k->dir, summary_name); /* its summary says the same */
+    for (int i = 0; !same && i < k->stages; i++) {
         snprintf(name, sizeof name, "stage_%d_lifecycle_metrics.json", k->stage_id[i]);
         snprintf(prefix, sizeof prefix, "stage_%d.", k->stage_id[i]);
         k->b.about = k->stage_window[i];
