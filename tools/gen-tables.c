@@ -155,6 +155,7 @@ static void checks(void)
         [JM_CONCERNS_RATIO] = "energy per token or request",
         [JM_CONCERNS_TOKENS] = "results that rest on token counts",
         [JM_CONCERNS_LOAD] = "all but plain energy and power",
+        [JM_CONCERNS_ENGINE] = "what rests on the engine's own metrics",
     };
     head("Checks", "the tables in src/audit", "| id | what must hold | why it matters |",
          "| --- | --- | --- |");

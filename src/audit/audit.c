@@ -74,6 +74,30 @@ const struct jm_check jm_check_table[] = {
      "events that come in one read share its stamp, and a proxy that buffers makes lumps of them (GenAI-Perf "
      "and inference-perf print gaps of 0 then)",
      jm_check_shared},
+    {"engine.absent", "the engine told of itself",
+     "without the engine's own metrics, aborted tokens, queues, preemptions and other clients are not seen",
+     jm_check_engine_absent},
+    {"engine.reset", "the engine ran on through the window",
+     "a restart loses its counters, and puts the loading of the model into the energy (mlperf_client issue "
+     "19)",
+     jm_check_engine_reset},
+    {"engine.tokens", "engine and client count the same tokens",
+     "aborted requests burn energy but are in no client's count; bands: AIPerf, cross-checks of server "
+     "metrics",
+     jm_check_engine_tokens},
+    {"engine.requests", "the engine ended as many requests as were sent",
+     "gateways retry silently, and other clients are counted too", jm_check_engine_requests},
+    {"engine.others", "nobody else used the engine",
+     "energy of other clients' requests over our tokens is no figure of ours", jm_check_engine_others},
+    {"engine.preempted", "no request was computed twice",
+     "preempted requests are recomputed silently (vLLM, num_preemptions_total)", jm_check_engine_preempted},
+    {"engine.host", "the host did not hold the GPUs back",
+     "GPUs that wait for a busy CPU draw power without working", jm_check_engine_host},
+    {"engine.queue", "the engine kept up with the load",
+     "with a queue that is never empty latencies are those of the window's length", jm_check_engine_queue},
+    {"engine.hits", "unique prompts were computed",
+     "cache hits make input tokens look cheaper (inference-perf and AIPerf count cached tokens apart)",
+     jm_check_engine_hits},
     {"mlperf.result", "LoadGen's result is valid",
      "MLCommons inference rules: result VALID, minimum duration 600 s", jm_check_mlperf_result},
     {"mlperf.samples", "power samples are whole",
@@ -152,6 +176,29 @@ const struct jm_finding_kind jm_finding_table[] = {
      "counted lengths are not those asked for"},
     {"client.limit", "client.limit", JM_CONCERNS_LOAD, "warning", "the client was late or busy"},
     {"stamps.shared", "stamps.shared", JM_CONCERNS_LOAD, "warning", "token events came in lumps"},
+    {"engine.absent", "engine.absent", JM_CONCERNS_ENGINE, "warning, info",
+     "no metrics of the engine; info where they were only looked for"},
+    {"engine.partial", "engine.absent", JM_CONCERNS_ENGINE, "warning", "not every source covers the window"},
+    {"engine.gap", "engine.absent", JM_CONCERNS_ENGINE, "warning", "the metrics did not answer for a while"},
+    {"engine.reset", "engine.reset", JM_CONCERNS_ENGINE, "error", "counters of the engine began again"},
+    {"engine.started", "engine.reset", JM_CONCERNS_RATIO, "error", "the engine started inside the window"},
+    {"engine.vanished", "engine.reset", JM_CONCERNS_ENGINE, "warning", "series of a replica are gone"},
+    {"engine.tokens_more", "engine.tokens", JM_CONCERNS_RATIO, "warning, info",
+     "more tokens were made than successful requests got; info below 5 %"},
+    {"engine.tokens_fewer", "engine.tokens", JM_CONCERNS_RATIO, "warning, info",
+     "fewer tokens were made than the client counts; info above 0.95"},
+    {"engine.uncounted", "engine.tokens", JM_CONCERNS_ENGINE, "info",
+     "tokens of aborted requests that no counter has"},
+    {"engine.requests_more", "engine.requests", JM_CONCERNS_RATIO, "warning",
+     "more requests ended in the engine than the client sent"},
+    {"engine.cotenant", "engine.others", JM_CONCERNS_RATIO, "warning", "another client loads the engine"},
+    {"engine.idle_busy", "engine.others", JM_CONCERNS_ENERGY, "warning", "the engine worked while idle"},
+    {"engine.preempted", "engine.preempted", JM_CONCERNS_RATIO, "warning", "requests were computed again"},
+    {"engine.host_bound", "engine.host", JM_CONCERNS_LOAD, "warning", "a busy CPU, and GPUs that wait"},
+    {"engine.saturated", "engine.queue", JM_CONCERNS_LOAD, "warning, info",
+     "the queue was never empty; warning where a rate was asked for"},
+    {"engine.prefix_hits", "engine.hits", JM_CONCERNS_RATIO, "warning",
+     "prefix-cache hits among prompts meant to be unique"},
     {"mlperf.result", "mlperf.result", JM_CONCERNS_ALL, "error, warning", "LoadGen's verdict"},
     {"mlperf.duration", "mlperf.result", JM_CONCERNS_ALL, "error", "shorter than the rules ask for"},
     {"mlperf.mode", "mlperf.result", JM_CONCERNS_ALL, "error", "not a performance run"},
@@ -229,14 +276,16 @@ static bool kind_concerns(enum jm_concerns what, const struct jm_result *x)
     bool energy = x->q.boundary != JM_B_NONE;
     bool plain = energy && (starts(x->metric, "energy") || starts(x->metric, "power.") ||
                             strcmp(x->metric, "wall_to_gpu") == 0);
+    bool engine = starts(x->metric, "engine.") || strcmp(x->metric, "j_per.engine_token") == 0;
     switch (what) {
     case JM_CONCERNS_ALL: return true;
     case JM_CONCERNS_ENERGY: return energy;
     case JM_CONCERNS_RATIO: return energy && !plain;
-    case JM_CONCERNS_TOKENS:
-        return strstr(x->metric, "token") || strcmp(x->metric, "kwh_per_mtok") == 0 ||
-               starts(x->metric, "tpot.");
+    case JM_CONCERNS_TOKENS: /* the engine's own count does not rest on what the client got */
+        return !engine && (strstr(x->metric, "token") || strcmp(x->metric, "kwh_per_mtok") == 0 ||
+                           starts(x->metric, "tpot."));
     case JM_CONCERNS_LOAD: return !plain;
+    case JM_CONCERNS_ENGINE: return engine;
     }
     return true;
 }

@@ -22,7 +22,8 @@ enum jm_concerns {
     JM_CONCERNS_ENERGY, /* results at a boundary */
     JM_CONCERNS_RATIO,  /* results at a boundary that rest on tokens or requests */
     JM_CONCERNS_TOKENS, /* results that rest on token counts */
-    JM_CONCERNS_LOAD    /* everything but plain energy and power */
+    JM_CONCERNS_LOAD,   /* everything but plain energy and power */
+    JM_CONCERNS_ENGINE  /* what rests on the engine's own metrics */
 };
 
 /* Every finding that exists. Several may come from one check. */

@@ -35,6 +35,16 @@ int jm_check_bias(const struct jm_run *run, struct jm_report *r, struct jm_err *
 int jm_check_lengths(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_client(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_shared(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+/* checks_engine.c */
+int jm_check_engine_absent(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_engine_reset(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_engine_tokens(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_engine_requests(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_engine_others(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_engine_preempted(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_engine_host(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_engine_queue(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_engine_hits(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 /* checks_mlperf.c */
 int jm_check_mlperf_result(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_mlperf_samples(const struct jm_run *run, struct jm_report *r, struct jm_err *err);

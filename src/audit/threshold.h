@@ -30,6 +30,22 @@
 /* Client lag above 5 % of the median time per token, or its own core above 80 %: the client is the limit. */
 #define JM_TH_CLIENT_CPU 0.80
 #define JM_TH_CLIENT_LAG 0.05
+/* Tokens of the engine against those of the client: 1.00 +- 0.02 is healthy, 1.05 and more is not, below 0.95
+ * is anomalous (AIPerf, cross-checks of server metrics). */
+#define JM_TH_ENGINE_HEALTHY 0.02
+#define JM_TH_ENGINE_MILD    1.05
+#define JM_TH_ENGINE_LOW     0.95
+/* Share of the engine's texts that show requests that are not ours: one or two may be health checks. */
+#define JM_TH_ENGINE_FOREIGN 0.20
+/* A GPU busy for less than this, beside a process on a whole core, or a host without idle CPU. */
+#define JM_TH_ENGINE_GPU  0.70
+#define JM_TH_ENGINE_CORE 0.90
+#define JM_TH_ENGINE_HOST 0.95
+/* Without a text for this long, and this share of the window. */
+#define JM_TH_ENGINE_GAP_S 5.0
+#define JM_TH_ENGINE_GAP   0.05
+/* Prefix-cache hits among prompts that are meant to be unique: a chat template alone can give some. */
+#define JM_TH_ENGINE_HITS 0.05
 /* Token events that shared a read with the one before: the gap of each is 0 and another one is too long, so
  * from a tenth on the upper percentiles of the gaps are those of the lumps. */
 #define JM_TH_SHARED 0.10

@@ -106,7 +106,7 @@ static struct jm_engine_point *new_point(struct jm_engine_line *l, int64_t t0, i
     p->t1 = t1;
     for (int q = 0; q < JM_EQ_COUNTERS; q++)
         p->sum[q] = NAN;
-    p->running = p->waiting = p->kv = p->kv_most = p->batch = NAN;
+    p->running = p->waiting = p->kv = p->kv_most = p->batch = p->start = NAN;
     return p;
 }
 
@@ -116,6 +116,7 @@ static void gauges(struct jm_engine_point *p, const struct jm_engine_reading *r)
     p->waiting = jm_engine_gauge(r, JM_EQ_WAITING, NULL);
     p->kv = jm_engine_gauge(r, JM_EQ_KV_USE, &p->kv_most);
     p->batch = jm_engine_gauge(r, JM_EQ_BATCH, NULL);
+    p->start = r->start_time;
 }
 
 /* Counters go on from the last text that there was; a quantity that a text lacks stays where it was. */

@@ -14,6 +14,7 @@ struct jm_engine_point {
     double sum[JM_EQ_COUNTERS]; /* since the first text; NAN: not there yet */
     double running, waiting, kv, kv_most, batch;
     int resets, vanished; /* since the text before */
+    double start;         /* Unix s of its process, NAN */
     double lost, doubt;   /* tokens, since the first text; of this one */
 };
 

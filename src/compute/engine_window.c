@@ -87,6 +87,8 @@ static void texts(struct jm_calc *c, struct jm_engine_window *x, const struct jm
                 x->resets += p->resets;
                 x->vanished += p->vanished;
             }
+            double start = p->start - (double)c->r->real_offset / 1e9;
+            x->started |= start > (double)w->t0 / 1e9 && start < (double)w->t1 / 1e9;
             if (within(p, w))
                 x->kv_max = !(x->kv_max >= p->kv_most) ? p->kv_most : x->kv_max;
             last = p;

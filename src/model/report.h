@@ -169,6 +169,7 @@ struct jm_engine_window {
     double cpu_process; /* cores that the busiest process of the endpoint used */
     double gpu_busy;    /* mean utilisation of the serving GPUs, 0 to 1 */
     int resets, vanished;
+    bool started; /* its process began inside */
     double gap_s; /* longest stretch without a text inside */
 };
 
