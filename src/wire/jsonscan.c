@@ -1,15 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks for a few members of a document in one pass, without memory: at every level a bit a path says which
- * paths still fit; what fits none is skipped. */
+/* Looks for a few members of a document in one pass, without memory: the paths are a tree, and the place in
+ * it goes down and up with the document; what is below no node is skipped. */
 #include <string.h>
 
 #include "wire/jsontok.h"
 
 #include "base/banned.h"
 
+enum { ROOT = 0, NOWHERE = 0xffff };
+
+static bool same(struct jm_span a, struct jm_span b)
+{
+    return !a.p ? !b.p : b.p && a.n == b.n && a.p[0] == b.p[0] && memcmp(a.p, b.p, a.n) == 0;
+}
+
+/* The node for this part below another; made when it is not there. NOWHERE: no room. */
+static size_t grow(struct jm_jsonscan *s, size_t at, struct jm_span seg)
+{
+    uint16_t *link = &s->node[at].child;
+    while (*link) {
+        if (same(s->node[*link].seg, seg))
+            return *link;
+        link = &s->node[*link].next;
+    }
+    if (s->nodes == JM_JSONSCAN_NODES)
+        return NOWHERE;
+    *link = (uint16_t)s->nodes;
+    s->node[s->nodes] = (struct jm_jsonscan_node){.seg = seg};
+    return s->nodes++;
+}
+
 static int add_path(struct jm_jsonscan *s, const char *text, struct jm_err *err)
 {
-    size_t k = 0;
+    size_t k = 0, at = ROOT;
     const char *p = text;
     while (*p) {
         struct jm_span seg = {0};
@@ -25,20 +48,25 @@ static int add_path(struct jm_jsonscan *s, const char *text, struct jm_err *err)
             if (!seg.n || (*p == '.' && !p[1]))
                 return jm_err_set(err, JM_EINVAL, "\"%s\" is not a path into a JSON document", text);
         }
-        if (k == JM_JSONSCAN_SEGMENTS)
+        if (k++ == JM_JSONSCAN_SEGMENTS)
             return jm_err_set(err, JM_EINVAL, "path \"%s\" has more than %d parts", text,
                               JM_JSONSCAN_SEGMENTS);
-        s->path[s->n].seg[k++] = seg;
+        at = grow(s, at, seg);
+        if (at == NOWHERE)
+            return jm_err_set(err, JM_EINVAL, "the paths asked for have more than %d parts",
+                              JM_JSONSCAN_NODES);
     }
     if (!k)
         return jm_err_set(err, JM_EINVAL, "an empty path into a JSON document was asked for");
-    s->path[s->n++].n = k;
+    s->node[at].end |= UINT32_C(1) << s->n++;
     return 0;
 }
 
 int jm_jsonscan_init(struct jm_jsonscan *s, const char *const *paths, size_t n, struct jm_err *err)
 {
     s->n = 0;
+    s->nodes = 1;
+    s->node[ROOT] = (struct jm_jsonscan_node){0};
     if (n > JM_JSONSCAN_PATHS)
         return jm_err_set(err, JM_EINVAL, "more than %d paths were asked for", JM_JSONSCAN_PATHS);
     for (size_t i = 0; i < n; i++) {
@@ -50,45 +78,31 @@ int jm_jsonscan_init(struct jm_jsonscan *s, const char *const *paths, size_t n, 
 }
 
 struct level {
-    uint32_t fit;          /* paths whose parts up to here are matched and that go on */
-    uint32_t end;          /* paths that end at this object or array */
+    size_t at;             /* node of this object or array */
     struct jm_jtoken open; /* its bracket */
 };
 
-/* Paths of fit whose part at depth d is this key (key NULL: an item of an array). */
-static uint32_t narrow(const struct jm_jsonscan *s, uint32_t fit, size_t d, const struct jm_jtoken *key)
+static size_t member(const struct jm_jsonscan *s, size_t at, const struct jm_jtoken *key)
 {
-    uint32_t out = 0;
     char buf[64];
-    struct jm_span name = {0};
-    if (key) {
-        name = key->raw;
-        if (key->escaped) {
-            size_t n = jm_json_unescape(key->raw, buf, sizeof buf);
-            name = (struct jm_span){buf, n <= sizeof buf ? n : 0};
-        }
+    struct jm_span name = key->raw;
+    if (key->escaped) {
+        size_t n = jm_json_unescape(key->raw, buf, sizeof buf);
+        name = (struct jm_span){buf, n <= sizeof buf ? n : 0};
     }
-    for (; fit; fit &= fit - 1) {
-        size_t i = (size_t)__builtin_ctz(fit);
-        if (s->path[i].n <= d)
-            continue;
-        struct jm_span seg = s->path[i].seg[d];
-        if (key ? seg.p && seg.n == name.n && memcmp(seg.p, name.p, seg.n) == 0 : !seg.p)
-            out |= UINT32_C(1) << i;
-    }
-    return out;
+    if (name.n)
+        for (size_t i = s->node[at].child; i; i = s->node[i].next)
+            if (s->node[i].seg.p && same(s->node[i].seg, name))
+                return i;
+    return NOWHERE;
 }
 
-/* Paths of fit that have just d parts. */
-static uint32_t ends_here(const struct jm_jsonscan *s, uint32_t fit, size_t d)
+static size_t item(const struct jm_jsonscan *s, size_t at)
 {
-    uint32_t out = 0;
-    for (; fit; fit &= fit - 1) {
-        size_t i = (size_t)__builtin_ctz(fit);
-        if (s->path[i].n == d)
-            out |= UINT32_C(1) << i;
-    }
-    return out;
+    for (size_t i = s->node[at].child; i; i = s->node[i].next)
+        if (!s->node[i].seg.p)
+            return i;
+    return NOWHERE;
 }
 
 static void store(struct jm_jsonfound *found, uint32_t which, const struct jm_jtoken *v)
@@ -105,8 +119,7 @@ int jm_jsonscan_run(const struct jm_jsonscan *s, struct jm_span doc, struct jm_j
 {
     struct jm_jsontok t;
     struct level stack[JM_JSONSCAN_SEGMENTS + 1];
-    size_t d = 0; /* parts matched by what encloses the current value */
-    uint32_t fit = s->n == JM_JSONSCAN_PATHS ? UINT32_MAX : (UINT32_C(1) << s->n) - 1;
+    size_t d = 0, at = ROOT; /* levels that are open; the node of the value to come */
     memset(found, 0, s->n * sizeof *found);
     jm_jsontok_init(&t, doc, JM_JSONTOK_DEPTH);
     for (;;) {
@@ -114,27 +127,26 @@ int jm_jsonscan_run(const struct jm_jsonscan *s, struct jm_span doc, struct jm_j
         int rc = jm_jsontok_next(&t, &v, err);
         if (rc || v.type == JM_J_END)
             return rc;
+        if (v.type == JM_J_KEY) {
+            at = member(s, stack[d - 1].at, &v);
+            continue;
+        }
         if (v.type == JM_J_OBJECT_END || v.type == JM_J_ARRAY_END) {
             struct level *l = &stack[--d];
             l->open.raw.n = (size_t)(v.raw.p + 1 - l->open.raw.p);
-            store(found, l->end, &l->open);
-            bool item = d && stack[d - 1].open.type == JM_J_ARRAY;
-            fit = item ? narrow(s, stack[d - 1].fit, d - 1, NULL) : 0;
+            store(found, s->node[l->at].end, &l->open);
+            at = d && stack[d - 1].open.type == JM_J_ARRAY ? item(s, stack[d - 1].at) : NOWHERE;
             continue;
         }
-        if (v.type == JM_J_KEY) {
-            fit = narrow(s, stack[d - 1].fit, d - 1, &v);
-            continue;
-        }
-        uint32_t end = ends_here(s, fit, d), deeper = fit & ~end;
-        if (!deeper || (v.type != JM_J_OBJECT && v.type != JM_J_ARRAY)) {
+        if (at == NOWHERE || !s->node[at].child || (v.type != JM_J_OBJECT && v.type != JM_J_ARRAY)) {
             rc = jm_jsontok_skip(&t, &v, err);
             if (rc)
                 return rc;
-            store(found, end, &v);
+            if (at != NOWHERE)
+                store(found, s->node[at].end, &v);
             continue;
         }
-        stack[d++] = (struct level){deeper, end, v};
-        fit = v.type == JM_J_ARRAY ? narrow(s, deeper, d - 1, NULL) : 0;
+        stack[d++] = (struct level){at, v};
+        at = v.type == JM_J_ARRAY ? item(s, at) : NOWHERE;
     }
 }

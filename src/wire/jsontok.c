@@ -118,14 +118,18 @@ static int hex4(const char *p)
     return v;
 }
 
-/* Eight bytes at once: true when none of them is a quote, a backslash or a control character (the usual
- * zero-in-word test; a false alarm only costs the slow way). */
-static bool ordinary8(const char *p)
+/* How many of the next eight bytes are neither a quote nor a backslash nor a control character, up to the
+ * first that is (the usual zero-in-word test, whose lowest hit is exact; on other machines than little-endian
+ * ones: 8 or 0). */
+static unsigned ordinary8(const char *p)
 {
     uint64_t w, ones = UINT64_C(0x0101010101010101), high = ones << 7;
     memcpy(&w, p, 8);
     uint64_t q = w ^ (ones * '"'), b = w ^ (ones * '\\');
-    return ((((q - ones) & ~q) | ((b - ones) & ~b) | ((w - ones * 0x20) & ~w)) & high) == 0;
+    uint64_t hit = (((q - ones) & ~q) | ((b - ones) & ~b) | ((w - ones * 0x20) & ~w)) & high;
+    if (!hit)
+        return 8;
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? (unsigned)__builtin_ctzll(hit) / 8 : 0;
 }
 
 /* t->at is behind the opening quote. */
@@ -135,9 +139,11 @@ static int string(struct jm_jsontok *t, size_t start, struct jm_jtoken *out, str
     size_t n = t->in.n, i = t->at;
     out->escaped = false;
     for (;;) {
-        if (!t->utf8)
-            while (i + 8 <= n && ordinary8(p + i))
-                i += 8;
+        if (!t->utf8) {
+            unsigned k = 8;
+            for (; k == 8 && i + 8 <= n; i += k)
+                k = ordinary8(p + i);
+        }
         if (i >= n)
             return short_of(t, start, "the text ends inside a string", err);
         unsigned char c = (unsigned char)p[i];

@@ -82,12 +82,14 @@ bool jm_jtoken_is(const struct jm_jtoken *v, const char *text);
  * afterwards, so that threads may share it. */
 #define JM_JSONSCAN_PATHS    32
 #define JM_JSONSCAN_SEGMENTS 8
-struct jm_jsonscan {
-    size_t n;
-    struct {
-        struct jm_span seg[JM_JSONSCAN_SEGMENTS]; /* p == NULL: any item of an array */
-        size_t n;
-    } path[JM_JSONSCAN_PATHS];
+#define JM_JSONSCAN_NODES    160
+struct jm_jsonscan { /* the paths as a tree: equal beginnings are one */
+    size_t n, nodes;
+    struct jm_jsonscan_node {
+        struct jm_span seg;   /* p == NULL: any item of an array */
+        uint32_t end;         /* paths that end here */
+        uint16_t child, next; /* first part below, next one beside it; 0: none */
+    } node[JM_JSONSCAN_NODES];
 };
 struct jm_jsonfound {
     struct jm_jtoken v; /* the last match */
