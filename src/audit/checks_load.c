@@ -167,18 +167,21 @@ int jm_check_client(const struct jm_run *run, struct jm_report *r, struct jm_err
     double cpu = jm_run_number(run, "load.cpu"), threads = jm_run_number(run, "load.threads"),
            lag = jm_run_number(run, "load.lag.p99_ms"), gap = jm_run_number(run, "load.itl.p50_ms"),
            read = jm_run_number(run, "load.read_lag.p99_ms");
-    char why[256] = "";
+    char why[300] = "";
     double each = cpu / (threads >= 1 ? threads : 1);
     bool limited = verdict ? strcmp(verdict, "client-limited") == 0
                            : each > JM_TH_CLIENT_CPU || (lag > JM_TH_CLIENT_LAG * gap && lag > 1);
     if (!limited)
         return 0;
-    if (isfinite(each))
+    const char *said = jm_run_env(run, "load.client.why");
+    if (said)
+        snprintf(why, sizeof why, "%.250s", said);
+    else if (isfinite(each))
         snprintf(why, sizeof why, "its load threads used %.0f %% of a core each", 100 * each);
-    if (isfinite(lag))
+    if (!said && isfinite(lag))
         snprintf(why + strlen(why), sizeof why - strlen(why),
                  "%ssends were %.3g ms late at the 99th percentile", why[0] ? ", " : "", lag);
-    if (read > gap) /* NAN on either side: not known */
+    if (!said && read > gap) /* NAN on either side: not known */
         snprintf(
             why + strlen(why), sizeof why - strlen(why),
             "%sanswers were read %.3g ms after they came at the 99th percentile, with %.3g ms from one to "

@@ -29,6 +29,14 @@ void jm_str_reset(struct jm_str *s)
         s->buf[0] = '\0';
 }
 
+void jm_str_recycle(struct jm_str *s, size_t most)
+{
+    if (s->cap > most)
+        jm_str_release(s);
+    else
+        jm_str_reset(s);
+}
+
 static bool reserve(struct jm_str *s, size_t extra)
 {
     if (s->failed)

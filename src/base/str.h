@@ -21,6 +21,8 @@ struct jm_str {
 void jm_str_init(struct jm_str *s);
 void jm_str_release(struct jm_str *s);
 void jm_str_reset(struct jm_str *s); /* length 0, memory kept, failed cleared */
+/* The same, but memory above `most` bytes is given back: for strings that one odd document made long. */
+void jm_str_recycle(struct jm_str *s, size_t most);
 void jm_str_add(struct jm_str *s, const void *p, size_t n);
 void jm_str_adds(struct jm_str *s, const char *text);
 void jm_str_addspan(struct jm_str *s, struct jm_span t);

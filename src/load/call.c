@@ -9,6 +9,7 @@
 
 #define REFUSAL_BYTES ((size_t)64 << 10) /* of an error body; the rest is read and dropped */
 #define WHOLE_BYTES   ((size_t)16 << 20) /* of an answer that does not stream */
+#define KEPT_BYTES    ((size_t)4 << 10)  /* of memory, from one request to the next */
 #define EVENTS_MOST   ((size_t)4 << 20)
 
 void jm_call_init(struct jm_call *c, const struct jm_reader *reader, bool keep_text)
@@ -43,9 +44,9 @@ void jm_call_begin(struct jm_call *c)
     jm_http1_reset(&c->http);
     jm_sse_reset(&c->sse);
     jm_lines_reset(&c->lines);
-    jm_str_reset(&c->so_far);
-    jm_str_reset(&c->body);
-    jm_str_reset(&c->text);
+    jm_str_recycle(&c->so_far, KEPT_BYTES);
+    jm_str_recycle(&c->body, KEPT_BYTES);
+    jm_str_recycle(&c->text, KEPT_BYTES);
     jm_sha256_init(&c->sha);
     c->mode = JM_CALL_HEAD;
     c->keep_alive = c->noisy = c->sniffed = c->done = c->finished = c->saw_event = c->prompt_empty = false;
@@ -82,9 +83,8 @@ static bool is_bundle(const struct jm_call *c)
     /* with fewer events than visible tokens the reasoning cannot have come as plain text */
     bool hidden = c->r.reasoning_tokens >= BUNDLE_TOKENS && !c->thought &&
                   c->r.events <= c->r.output_tokens - c->r.reasoning_tokens;
-    return hidden ||
-           (c->counts_known && c->first_tokens >= BUNDLE_TOKENS && others > 0 &&
-            c->first_tokens * others > BUNDLE_TIMES * rest);
+    return hidden || (c->counts_known && c->first_tokens >= BUNDLE_TOKENS && others > 0 &&
+                      c->first_tokens * others > BUNDLE_TIMES * rest);
 }
 
 /* The end of every way through this file. */

@@ -26,10 +26,7 @@ void jm_evlog_release(struct jm_evlog *l)
 
 void jm_evlog_reset(struct jm_evlog *l)
 {
-    if (l->bytes.cap > KEPT_BYTES)
-        jm_str_release(&l->bytes);
-    else
-        jm_str_reset(&l->bytes);
+    jm_str_recycle(&l->bytes, KEPT_BYTES);
     l->n = 0;
     l->last = 0;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "load/worker.h"
 
@@ -140,49 +141,123 @@ static void lengths(const struct out *o, const struct jm_load *l)
     }
 }
 
-static void client(const struct out *o, const struct jm_load *l)
+/* Whether the client shaped the result, and by what. */
+struct verdict {
+    char why[400];
+    bool limited;
+};
+
+__attribute__((format(printf, 2, 3))) static void blame(struct verdict *v, const char *fmt, ...)
 {
-    uint64_t lag[JM_HIST_BINS] = {0}, gap[JM_HIST_BINS] = {0}, behind[JM_HIST_BINS] = {0};
-    int64_t kernel = 0, user = 0, stepped = 0, now = jm_clock_mono(&l->clock);
-    double cpu = 0, busiest = 0, s = l->begun ? (double)(now - l->t0) / 1e9 : 0;
+    size_t n = strlen(v->why);
+    va_list ap;
+    if (n)
+        n += (size_t)snprintf(v->why + n, sizeof v->why - n, "; ");
+    va_start(ap, fmt);
+    vsnprintf(v->why + n, sizeof v->why - n, fmt, ap);
+    va_end(ap);
+    v->limited = true;
+}
+
+struct sums {
+    uint64_t lag[JM_HIST_BINS], gap[JM_HIST_BINS], behind[JM_HIST_BINS], loop[JM_HIST_BINS],
+        rtt[JM_HIST_BINS];
+    int64_t kernel, user, stepped, held, read_most, rcvbuf;
+    double cpu_s, cpu, busiest; /* cpu: cores; busiest: of one thread */
+};
+
+static void sum(const struct jm_load *l, struct sums *x)
+{
+    int64_t now = jm_clock_mono(&l->clock);
+    double s = l->begun ? (double)(now - l->t0) / 1e9 : 0;
     for (int i = 0; i < l->workers; i++) {
         struct jm_worker *w = l->worker[i];
-        jm_hist_sum(&w->lag_all, lag);
-        jm_hist_sum(&w->gap, gap);
-        jm_hist_sum(&w->env.behind, behind);
-        kernel += atomic_load(&w->kernel);
-        user += atomic_load(&w->user);
-        stepped += atomic_load(&w->stepped);
-        double share = s > 0 ? (double)atomic_load(&w->cpu_ns) / 1e9 / s : 0;
-        cpu += share;
-        busiest = share > busiest ? share : busiest;
+        jm_hist_sum(&w->lag_all, x->lag);
+        jm_hist_sum(&w->gap, x->gap);
+        jm_hist_sum(&w->env.behind, x->behind);
+        jm_hist_sum(&w->env.rtt, x->rtt);
+        jm_hist_sum(&w->loop_lag, x->loop);
+        x->kernel += atomic_load(&w->kernel);
+        x->user += atomic_load(&w->user);
+        x->stepped += atomic_load(&w->stepped);
+        x->held += atomic_load(&w->held);
+        int64_t most = atomic_load(&w->read_most), buf = atomic_load(&w->rcvbuf);
+        x->read_most = most > x->read_most ? most : x->read_most;
+        x->rcvbuf = buf > x->rcvbuf ? buf : x->rcvbuf;
+        double used = (double)atomic_load(&w->cpu_ns) / 1e9, share = s > 0 ? used / s : 0;
+        x->cpu_s += used;
+        x->cpu += share;
+        x->busiest = share > x->busiest ? share : x->busiest;
     }
-    fact(o, "load.transport", "%s", l->transport->name);
-    fact(o, "load.stamps", "%s",
-         user == 0 && kernel > 0 ? "kernel"
-         : kernel == 0           ? "user"
-         : user * 100 < kernel   ? "kernel, few user"
-                                 : "mixed");
-    fact(o, "load.stamps.kernel", "%lld", (long long)kernel);
-    fact(o, "load.stamps.user", "%lld", (long long)user);
-    fact(o, "load.stamps.refused", "%lld", (long long)stepped);
-    double late = jm_hist_quantile(lag, 0.99) / 1000, itl = jm_hist_quantile(gap, 0.5) / 1000;
-    number(o, "load.lag.p99_ms", late);
-    double read = jm_hist_quantile(behind, 0.99) / 1000;
-    number(o, "load.read_lag.p99_ms", read);
-    number(o, "load.itl.p50_ms", itl);
-    number(o, "load.cpu", cpu);
-    fact(o, "load.events", "%lld", (long long)atomic_load(&l->events));
-    fact(o, "load.events.shared", "%lld", (long long)atomic_load(&l->shared));
-    fact(o, "load.resent", "%lld", (long long)atomic_load(&l->resent));
-    fact(o, "load.unsent", "%lld", (long long)atomic_load(&l->unsent));
+}
+
+static double ms(const uint64_t h[JM_HIST_BINS], double q)
+{
+    return jm_hist_quantile(h, q) / 1000;
+}
+
+static void judge(const struct out *o, const struct jm_load *l, const struct sums *x)
+{
+    struct verdict v = {0};
+    double late = ms(x->lag, 0.99), itl = ms(x->gap, 0.5), read = ms(x->behind, 0.99);
     if (isnan(late)) {
         fact(o, "load.client", "unknown: nothing was sent");
-    } else {
-        bool slow =
-            !isnan(itl) && ((late > LATE_SHARE * itl && l->open_most > 0) || (kernel > 0 && read > itl));
-        fact(o, "load.client", "%s", slow || busiest > BUSY_SHARE ? "client-limited" : "ok");
+        return;
     }
+    if (x->busiest > BUSY_SHARE)
+        blame(&v, "a load thread used %.0f %% of its core", 100 * x->busiest);
+    if (l->open_most > 0 && late > LATE_SHARE * itl)
+        blame(&v,
+              "requests were sent %.3g ms after their time (p99), more than %.0f %% of the %.3g ms between "
+              "tokens",
+              late, 100 * LATE_SHARE, itl);
+    if (x->kernel > 0 && read > itl)
+        blame(
+            &v,
+            "answers were read %.3g ms after they came (p99), with %.3g ms from one token event to the next",
+            read, itl);
+    fact(o, "load.client", "%s", v.limited ? "client-limited" : "ok");
+    if (v.limited)
+        fact(o, "load.client.why", "%s", v.why);
+}
+
+static void client(const struct out *o, const struct jm_load *l)
+{
+    struct sums x = {0};
+    sum(l, &x);
+    int64_t events = atomic_load(&l->events), reads = x.kernel + x.user;
+    fact(o, "load.transport", "%s", l->transport->name);
+    fact(o, "load.stamps", "%s",
+         x.user == 0 && x.kernel > 0 ? "kernel"
+         : x.kernel == 0             ? "user"
+         : x.user * 100 < x.kernel   ? "kernel, few user"
+                                     : "mixed");
+    fact(o, "load.stamps.kernel", "%lld", (long long)x.kernel);
+    fact(o, "load.stamps.user", "%lld", (long long)x.user);
+    fact(o, "load.stamps.refused", "%lld", (long long)x.stepped);
+    fact(o, "load.stamps.held", "%lld", (long long)x.held);
+    number(o, "load.lag.p99_ms", ms(x.lag, 0.99));
+    number(o, "load.loop_lag.p50_ms", ms(x.loop, 0.5));
+    number(o, "load.loop_lag.p99_ms", ms(x.loop, 0.99));
+    number(o, "load.read_lag.p50_ms", ms(x.behind, 0.5));
+    number(o, "load.read_lag.p99_ms", ms(x.behind, 0.99));
+    number(o, "load.itl.p50_ms", ms(x.gap, 0.5));
+    number(o, "load.rtt.p50_ms", ms(x.rtt, 0.5));
+    number(o, "load.rtt.p99_ms", ms(x.rtt, 0.99));
+    if (x.rcvbuf > 0)
+        fact(o, "load.rcvbuf_bytes", "%lld", (long long)x.rcvbuf);
+    if (x.read_most > 0)
+        fact(o, "load.read.max_bytes", "%lld of %zu", (long long)x.read_most, l->worker[0]->env.buf_n);
+    number(o, "load.cpu", x.cpu);
+    number(o, "load.cpu_s", x.cpu_s);
+    fact(o, "load.events", "%lld", (long long)events);
+    fact(o, "load.events.shared", "%lld", (long long)atomic_load(&l->shared));
+    if (reads > 0)
+        number(o, "load.events_per_read", (double)events / (double)reads);
+    fact(o, "load.resent", "%lld", (long long)atomic_load(&l->resent));
+    fact(o, "load.renewed", "%lld", (long long)atomic_load(&l->renewed));
+    fact(o, "load.unsent", "%lld", (long long)atomic_load(&l->unsent));
+    judge(o, l, &x);
 }
 
 void jm_load_facts(const struct jm_load *l, void (*put)(void *self, const char *key, const char *value),

@@ -58,14 +58,41 @@ void jm_slot_free(struct jm_slot *s)
     free(s);
 }
 
+static bool expired(const struct jm_slot *s, int64_t now)
+{
+    return s->open && s->w->l->transport->events && now >= s->good_until;
+}
+
+/* The connection stays. Where the server says for how long and for how many requests, it is renewed before
+ * that: a request that meets its closing would have to be sent twice. Servers that count down say one less
+ * each time. */
+static void keep_link(struct jm_slot *s)
+{
+    const struct jm_http1 *h = &s->call.http;
+    int64_t now = jm_clock_mono(&s->w->env.clock);
+    s->uses++;
+    s->good_until = INT64_MAX;
+    if (s->uses == 1 && h->keep_most >= 0)
+        s->uses_most = h->keep_most;
+    if (h->keep_s >= 0 && h->keep_s < 86400)
+        s->good_until = now + h->keep_s * JM_NS_PER_S * 4 / 5;
+    if (h->keep_most == 0 || (s->uses_most >= 0 && s->uses >= s->uses_most))
+        s->good_until = now;
+}
+
 /* The request is over: hand it over, see to the connection, go on. */
 static void finish(struct jm_slot *s)
 {
     struct jm_worker *w = s->w;
     struct jm_call *c = &s->call;
     bool ok = c->r.end == JM_END_OK;
-    if (!c->keep_alive || c->noisy)
+    if (s->link && w->l->transport->look)
+        w->l->transport->look(s->link);
+    /* answered before the request was sent whole: the rest of it would be read as the next one */
+    if (!c->keep_alive || c->noisy || c->r.t[JM_T_SENT] < 0)
         drop_link(s);
+    else
+        keep_link(s);
     s->state = JM_SLOT_IDLE;
     w->busy--;
     w->open_busy -= s->lane < 0;
@@ -89,6 +116,9 @@ bool jm_slot_open(struct jm_slot *s)
     struct jm_err err;
     s->open = false;
     s->fresh = true;
+    s->uses = 0;
+    s->uses_most = -1;
+    s->good_until = INT64_MAX;
     if (s->w->l->transport->open(&s->w->env, s, &user, &s->link, &err) != 0) {
         s->link = NULL;
         snprintf(s->w->failed, sizeof s->w->failed, "%.250s", err.text);
@@ -161,6 +191,10 @@ void jm_slot_begin(struct jm_slot *s, struct jm_made *m)
     s->state = JM_SLOT_CONNECTING;
     s->since = s->admitted;
     prepare_call(s);
+    if (expired(s, s->admitted)) {
+        drop_link(s);
+        atomic_fetch_add(&w->l->renewed, 1);
+    }
     if (s->open)
         transmit(s);
     else if (!s->link && !jm_slot_open(s))
@@ -239,7 +273,9 @@ static void on_bytes(void *self, struct jm_span in, int64_t t)
         drop_link(s);
         return;
     }
-    if (s->prompt.wire.cap) /* it can go out no second time: thousands of streams need not hold theirs */
+    if (s->prompt.wire.cap &&
+        s->call.r.t[JM_T_SENT] >=
+            0) /* it can go out no second time: thousands of streams need not hold theirs */
         jm_str_release(&s->prompt.wire);
     const struct jm_request *r = &s->call.r;
     int64_t before = s->call.counted, known = s->call.known, first = r->t[JM_T_FIRST_TOKEN];
@@ -292,8 +328,8 @@ static void on_lost(void *self, enum jm_lost why, const char *words, int64_t t)
     /* A kept connection that the server closed for idleness just as the request was sent. Only when not one
      * byte of an answer came, only once, and only at once: an engine that worked on it before it died must
      * not work again. */
-    if (!s->call.http.seen && r->reused && !s->resent && t - s->admitted < RESEND_WITHIN &&
-        (why == JM_LOST_END || why == JM_LOST_RESET)) {
+    if (!s->call.http.seen && s->prompt.wire.len && r->reused && !s->resent &&
+        t - s->admitted < RESEND_WITHIN && (why == JM_LOST_END || why == JM_LOST_RESET)) {
         s->resent = true;
         atomic_fetch_add(&s->w->l->resent, 1);
         r->t[JM_T_SENT] = -1;
@@ -331,6 +367,12 @@ void jm_slot_check(struct jm_slot *s, int64_t now)
         if (now - s->since > c->connect_ns)
             over_limit(s, JM_END_REFUSED, "no connection", c->connect_ns, now);
         return;
+    }
+    if (s->state == JM_SLOT_IDLE && expired(s, now)) { /* a new one is there before the next request */
+        drop_link(s);
+        atomic_fetch_add(&s->w->l->renewed, 1);
+        if (!s->w->stopped)
+            jm_slot_open(s);
     }
     if (s->state != JM_SLOT_BUSY)
         return;

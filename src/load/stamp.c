@@ -53,6 +53,26 @@ int64_t jm_stamps_convert(struct jm_stamps *s, int64_t real, int64_t now, int64_
     return t > now ? now : t < earliest ? earliest : t;
 }
 
+int64_t jm_stamps_readable(struct jm_stamps *s, int64_t t, int64_t now, int64_t floor)
+{
+    if (t >= floor)
+        return t;
+    int64_t before = s->offset;
+    if (floor - t > SLACK)
+        jm_stamps_pair(s, INT64_MAX);
+    int64_t moved = s->offset - before;
+    if (moved < SLACK && moved > -SLACK) {
+        s->held++;
+        return floor;
+    }
+    t -= moved;
+    if (t > floor - SLACK && t < now + SLACK)
+        return t > now ? now : t < floor ? floor : t;
+    s->kernel--;
+    s->stepped++;
+    return now;
+}
+
 /* Realtime stamp of a message, -1: none. */
 static int64_t kernel_stamp(struct msghdr *m)
 {

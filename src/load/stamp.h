@@ -17,6 +17,7 @@ struct jm_stamps {
     int64_t offset;                /* realtime − monotonic */
     int64_t taken;                 /* when, monotonic */
     int64_t kernel, user, stepped; /* how many stamps of which kind */
+    int64_t held;                  /* of the kernel's: raised by jm_stamps_readable */
 };
 
 #define JM_STAMP_PAIR_NS (250 * JM_NS_PER_MS)
@@ -32,6 +33,10 @@ bool jm_stamps_enable(int fd);
 bool jm_stamps_warm(const struct jm_clock *clock, int keep[2]);
 /* The stamp of what a recvmsg() returned at `now`; it cannot lie before `earliest`. */
 int64_t jm_stamps_of(struct jm_stamps *s, struct msghdr *m, int64_t now, int64_t earliest);
+/* The kernel stamps each packet when it comes, but hands bytes out in order: behind a lost packet they wait,
+ * with a stamp of long before they could be read. t: a converted stamp of bytes that were not readable before
+ * `floor` (0: not known). Raises it to that, unless it is the wall clock that was set back. */
+int64_t jm_stamps_readable(struct jm_stamps *s, int64_t t, int64_t now, int64_t floor);
 /* The conversion alone: real < 0 means that the kernel gave none. */
 int64_t jm_stamps_convert(struct jm_stamps *s, int64_t real, int64_t now, int64_t earliest);
 

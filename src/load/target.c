@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -128,6 +129,23 @@ int jm_target_socket(const struct jm_target *t)
     return fd;
 }
 
+int jm_target_no_socket(int errnum, struct jm_err *err)
+{
+    struct rlimit lim;
+    if (errnum == EMFILE && getrlimit(RLIMIT_NOFILE, &lim) == 0)
+        return jm_err_set(
+            err, JM_ELIMIT,
+            "no further connection: the limit of %llu open files is reached; run \"ulimit -n %llu\" before, "
+            "or ask for fewer requests at a time",
+            (unsigned long long)lim.rlim_cur, (unsigned long long)lim.rlim_cur * 4);
+    if (errnum == ENFILE)
+        return jm_err_set(
+            err, JM_ELIMIT,
+            "no further connection: the system's limit of open files is reached; raise it with \"sysctl -w "
+            "fs.file-max=2000000\"");
+    return jm_err_sys(err, errnum, "a socket cannot be opened");
+}
+
 void jm_target_why(const struct jm_target *t, int errnum, char *out, size_t n)
 {
     char buf[96];
@@ -136,6 +154,11 @@ void jm_target_why(const struct jm_target *t, int errnum, char *out, size_t n)
         snprintf(out, n, "connection refused: nothing listens at %s", at);
     else if (errnum == ETIMEDOUT)
         snprintf(out, n, "no answer from %s", at);
+    else if (errnum == EADDRNOTAVAIL)
+        snprintf(out, n,
+                 "%s: no local port is free for a further connection; run \"sysctl -w "
+                 "net.ipv4.ip_local_port_range='1024 65535'\" before",
+                 at);
     else
         snprintf(out, n, "%s: %s", at, strerror_r(errnum, buf, sizeof buf));
 }

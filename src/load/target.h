@@ -38,6 +38,8 @@ int jm_target_connect(struct jm_target *t, int64_t timeout_ns, int *fd, struct j
 bool jm_target_is_local(int fd);
 /* A non-blocking TCP socket for the good address, TCP_NODELAY set; -1 with errno. */
 int jm_target_socket(const struct jm_target *t);
+/* The sentence for a socket() that failed: which limit was reached and what raises it. Returns its code. */
+int jm_target_no_socket(int errnum, struct jm_err *err);
 /* A sentence for a failed connect(), which names the address. */
 void jm_target_why(const struct jm_target *t, int errnum, char *out, size_t n);
 

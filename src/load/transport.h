@@ -42,8 +42,12 @@ struct jm_link_env { /* one a thread */
     struct jm_clock clock;
     const struct jm_client *client;
     struct jm_stamps stamps;
+    int64_t floor;         /* what the present events bring was not readable before; 0: not known */
     struct jm_hist behind; /* kernel stamp to user space, µs */
     uint32_t behind_us;    /* the same of the bytes that are handed over now; 0 without a kernel stamp */
+    struct jm_hist rtt;    /* of the connections, µs, once a request */
+    int64_t read_most;     /* bytes of the largest read */
+    int64_t rcvbuf;        /* of a connection's socket, when one was last looked at; 0: not known */
     char *buf;             /* for reads */
     size_t buf_n;
     bool going;                     /* the load has begun: links are opened for requests that wait */
@@ -70,6 +74,8 @@ struct jm_transport {
      * called after every wait. NULL: it watches them in the loop. */
     void (*events)(struct jm_link_env *env, const struct epoll_event *ev, int n);
     bool (*pending)(const struct jm_link_env *env); /* there is more to be done at once */
+    /* After a request: notes the connection's round-trip time and buffer in the env. NULL: not to be had. */
+    void (*look)(struct jm_link *l);
 };
 
 extern const struct jm_transport jm_transport_plain, jm_transport_curl;

@@ -8,6 +8,8 @@
 #include "load/transport.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,7 @@ enum state { CONNECTING, HANDSHAKE, OPEN, CLOSED };
 struct jm_link {
     int fd;
     enum state state;
+    int failed;           /* errno of a send */
     bool sending, again;  /* again: in the list of those that have more to read */
     struct jm_link *next; /* of that list, or of the closed ones */
     struct jm_link_env *env;
@@ -87,8 +90,19 @@ static void lose_errno(struct jm_link *l, int e)
         jm_target_why(&l->env->client->target, e, words, sizeof words);
         lose(l, JM_LOST_REFUSED, words);
     } else {
-        lose(l, JM_LOST_RESET, e == ECONNRESET ? "the connection was reset" : strerror_r(e, buf, sizeof buf));
+        lose(l, JM_LOST_RESET,
+             e == ECONNRESET || e == EPIPE ? "the connection was reset" : strerror_r(e, buf, sizeof buf));
     }
+}
+
+static void read_later(struct jm_link *l)
+{
+    struct pool *p = l->env->pool;
+    if (l->again)
+        return;
+    l->again = true;
+    l->next = p->again;
+    p->again = l;
 }
 
 /* Sends what is there. False when the link was lost. The moment told as sent is that before the last send():
@@ -97,6 +111,8 @@ static bool flush(struct jm_link *l)
 {
     const struct jm_tls_ops *tls = l->env->client->tls;
     int64_t at = l->earliest;
+    if (l->failed)
+        return false;
     for (;;) {
         const char *p = l->out.p;
         size_t n = l->tls ? tls->pending(l->tls, &p) : l->out.n;
@@ -108,8 +124,9 @@ static bool flush(struct jm_link *l)
             continue;
         if (k < 0 && errno == EAGAIN)
             return true; /* an event comes when there is room */
-        if (k < 0) {
-            lose_errno(l, errno);
+        if (k < 0) {     /* there may be an answer to be read, which says why */
+            l->failed = errno;
+            read_later(l);
             return false;
         }
         if (l->tls)
@@ -236,8 +253,11 @@ static size_t read_once(struct jm_link *l)
         return 0;
     }
     int64_t now = now_of(l), t = jm_stamps_of(&l->env->stamps, &m, now, l->earliest);
+    t = jm_stamps_readable(&l->env->stamps, t, now, l->env->floor);
     l->earliest = t;
     l->env->behind_us = behind_us(now - t);
+    if (n > l->env->read_most)
+        l->env->read_most = n;
     jm_hist_add(&l->env->behind, l->env->behind_us);
     if (l->tls) {
         l->env->client->tls->feed(l->tls, l->env->buf, (size_t)n);
@@ -268,10 +288,7 @@ static void read_some(struct jm_link *l)
 {
     for (int i = 0; l->state != CLOSED; i++) {
         if (i == READS_AT_ONCE) {
-            struct pool *p = l->env->pool;
-            l->again = true;
-            l->next = p->again;
-            p->again = l;
+            read_later(l);
             return;
         }
         if (read_once(l) != l->env->buf_n)
@@ -298,6 +315,20 @@ static void on_event(struct jm_link *l, uint32_t events)
         read_some(l);
 }
 
+static void plain_look(struct jm_link *l)
+{
+    struct tcp_info info;
+    socklen_t n = sizeof info, m = sizeof(int);
+    int bytes = 0;
+    if (l->state != OPEN)
+        return;
+    if (getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
+        n > offsetof(struct tcp_info, tcpi_rttvar) && info.tcpi_rtt > 0)
+        jm_hist_add(&l->env->rtt, info.tcpi_rtt);
+    if (getsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &bytes, &m) == 0 && bytes > l->env->rcvbuf)
+        l->env->rcvbuf = bytes;
+}
+
 static void plain_events(struct jm_link_env *env, const struct epoll_event *ev, int n)
 {
     struct pool *p = env->pool;
@@ -309,6 +340,10 @@ static void plain_events(struct jm_link_env *env, const struct epoll_event *ev, 
         if (l->state == CLOSED) { /* was kept out of the closed ones by being here */
             l->next = p->closed;
             p->closed = l;
+        } else if (l->failed) {
+            int e = l->failed;
+            read_last(l);
+            lose_errno(l, e);
         } else {
             read_some(l);
         }
@@ -355,7 +390,7 @@ static int link_open(struct jm_link_env *env, void *self, const struct jm_link_u
     if (l->fd < 0) {
         int e = errno;
         free(l);
-        return jm_err_sys(err, e, "a socket cannot be opened");
+        return jm_target_no_socket(e, err);
     }
     jm_stamps_enable(l->fd);
     /* a refusal shows as SO_ERROR at the first poll event */
@@ -387,4 +422,5 @@ const struct jm_transport jm_transport_plain = {
     .close = link_close,
     .events = plain_events,
     .pending = plain_pending,
+    .look = plain_look,
 };

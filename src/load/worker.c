@@ -202,12 +202,18 @@ void jm_worker_publish(struct jm_worker *w)
     atomic_store_explicit(&w->kernel, w->env.stamps.kernel, memory_order_relaxed);
     atomic_store_explicit(&w->user, w->env.stamps.user, memory_order_relaxed);
     atomic_store_explicit(&w->stepped, w->env.stamps.stepped, memory_order_relaxed);
+    atomic_store_explicit(&w->held, w->env.stamps.held, memory_order_relaxed);
+    atomic_store_explicit(&w->read_most, w->env.read_most, memory_order_relaxed);
+    atomic_store_explicit(&w->rcvbuf, w->env.rcvbuf, memory_order_relaxed);
 }
 
 static void on_tick(uv_timer_t *h)
 {
     struct jm_worker *w = h->data;
     int64_t now = jm_clock_mono(&w->env.clock);
+    if (w->tick_due)
+        jm_hist_add(&w->loop_lag, (now - w->tick_due) / JM_NS_PER_US);
+    w->tick_due = ((int64_t)uv_now(&w->loop) + TICK_MS) * JM_NS_PER_MS; /* as libuv has just set it */
     for (size_t i = 0; i < w->slots; i++) {
         struct jm_slot *s = w->slot[i];
         if (s->state == JM_SLOT_PAUSED && now >= s->resume_at)
@@ -223,6 +229,11 @@ static void on_tick(uv_timer_t *h)
     jm_stamps_pair(&w->env.stamps, now);
     measure_cpu(w, now);
     jm_worker_publish(w);
+}
+
+static bool left_over(const struct jm_worker *w)
+{
+    return w->env.pool && w->l->transport->pending(&w->env);
 }
 
 /* The loop of libuv is one of the files that are waited for; its timers bound the wait. It runs only when it
@@ -243,8 +254,9 @@ static void run_sockets(struct jm_worker *w)
             jm_feed_top_up(w); /* one request made ahead a round, as before each wait of the loop */
         }
         int64_t left = due == INT64_MAX ? TICK_MS : (due - now + JM_NS_PER_MS - 1) / JM_NS_PER_MS;
-        if (!w->env.pool || t->pending(&w->env))
+        if (!w->env.pool || left_over(w))
             left = 0;
+        int64_t asked = now;
         int n = epoll_wait(w->env.epoll, ev, EVENTS_AT_ONCE,
                            left > TICK_MS ? TICK_MS
                            : left < 0     ? 0
@@ -254,6 +266,8 @@ static void run_sockets(struct jm_worker *w)
             ours |= !ev[i].data.ptr;
         if (w->env.pool)
             t->events(&w->env, ev, n > 0 ? n : 0);
+        /* what was readable when this wait began has been read, so the next events are of later bytes */
+        w->env.floor = n < EVENTS_AT_ONCE && !left_over(w) ? asked : 0;
     }
 }
 

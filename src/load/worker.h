@@ -34,11 +34,13 @@ struct jm_slot {
     struct jm_slot *next_idle;
     enum jm_slot_state state;
     struct jm_link *link;
-    bool open;      /* the link may send */
-    bool fresh;     /* no request has used it yet */
-    bool resent;    /* the request went out a second time, on a new connection */
-    bool opening;   /* counted among the connections being opened */
-    int64_t opened; /* when it could send */
+    bool open;               /* the link may send */
+    bool fresh;              /* no request has used it yet */
+    bool resent;             /* the request went out a second time, on a new connection */
+    bool opening;            /* counted among the connections being opened */
+    int64_t opened;          /* when it could send */
+    int64_t good_until;      /* the server may close the connection from then on */
+    int64_t uses, uses_most; /* requests on this connection; -1: no limit known */
     struct jm_call call;
     struct jm_prompt prompt;
     struct jm_item item;
@@ -84,7 +86,9 @@ struct jm_worker {
     struct jm_recent lag;        /* scheduled → sent, µs, of the last seconds */
     struct jm_recent ttft;       /* scheduled → first token, the same */
     struct jm_hist lag_all, gap; /* gap: between token events, µs */
-    _Atomic int64_t cpu_ns, cpu_recent_ppm, kernel, user, stepped;
+    struct jm_hist loop_lag;     /* of the tick: due → run, µs */
+    int64_t tick_due;
+    _Atomic int64_t cpu_ns, held, read_most, rcvbuf, cpu_recent_ppm, kernel, user, stepped;
     atomic_bool over; /* nothing more will be sent */
     int64_t cpu_at, cpu_was;
     char failed[256]; /* why the worker could not begin */
@@ -117,8 +121,8 @@ struct jm_load {
 
     atomic_bool start, stop, abandon, quit, answered /* a 2xx head came */;
     _Atomic int64_t next_id, next_k[JM_SLICES_MOST];
-    _Atomic int64_t started, finished, ok, failed, in_flight, tokens, known, uncounted, resent, unsent,
-        events, shared;
+    _Atomic int64_t started, finished, ok, failed, in_flight, tokens, known, uncounted, resent, renewed,
+        unsent, events, shared;
     _Atomic int64_t unsent_bare; /* of the unsent: counted, but not in the record */
     _Atomic int64_t cancelled;   /* by plan */
     _Atomic int64_t talks_cut;   /* conversations that ended before their last turn */

@@ -8,9 +8,10 @@
 
 #define HEAD_BYTES     ((size_t)64 << 10)
 #define HEADERS        100
-#define INFORMATIONAL  8  /* 1xx responses before the final one */
-#define LEADING_BLANKS 4  /* stray line ends left over by the response before */
-#define SHOWN          40 /* bytes of a bad line shown in an error */
+#define KEPT_BYTES     ((size_t)4 << 10) /* of memory, from one answer to the next */
+#define INFORMATIONAL  8                 /* 1xx responses before the final one */
+#define LEADING_BLANKS 4                 /* stray line ends left over by the response before */
+#define SHOWN          40                /* bytes of a bad line shown in an error */
 
 enum state {
     S_HEAD,
@@ -44,17 +45,18 @@ void jm_http1_release(struct jm_http1 *h)
 
 static void fresh_head(struct jm_http1 *h)
 {
-    jm_str_reset(&h->head);
+    jm_str_recycle(&h->head, KEPT_BYTES);
     h->status = h->minor = -1;
     h->length = -1;
     h->chunked = h->keep_alive = false;
+    h->keep_s = h->keep_most = -1;
     h->lines = h->start = 0;
 }
 
 void jm_http1_reset(struct jm_http1 *h)
 {
     fresh_head(h);
-    jm_str_reset(&h->line);
+    jm_str_recycle(&h->line, KEPT_BYTES);
     h->state = S_HEAD;
     h->body_bytes = h->left = 0;
     h->informational = 0;
@@ -158,6 +160,23 @@ static int content_length(struct jm_http1 *h, struct jm_span list, struct jm_err
     return 0;
 }
 
+/* Keep-Alive: timeout=5, max=100 (RFC 2068 19.7.1.1, llama.cpp, Apache). What is no number is no promise. */
+static void keep_alive(struct jm_http1 *h, struct jm_span list)
+{
+    struct jm_span part;
+    while (jm_span_field(&list, ',', &part)) {
+        ptrdiff_t eq = jm_span_chr(part, '=');
+        int64_t v;
+        if (eq <= 0 || jm_num_i64(jm_span_trim(jm_span_sub(part, (size_t)eq + 1, part.n)), &v) != 0 || v < 0)
+            continue;
+        struct jm_span key = jm_span_trim(jm_span_sub(part, 0, (size_t)eq));
+        if (jm_span_ieq(key, JM_SPAN("timeout")))
+            h->keep_s = v;
+        else if (jm_span_ieq(key, JM_SPAN("max")))
+            h->keep_most = v;
+    }
+}
+
 /* RFC 9112 §6.3: how the body is framed. */
 static int framing(struct jm_http1 *h, struct jm_err *err)
 {
@@ -177,6 +196,8 @@ static int framing(struct jm_http1 *h, struct jm_err *err)
         close |= has_word(v, "close", &dummy, &words);
         keep |= has_word(v, "keep-alive", &dummy, &words);
     }
+    for (size_t i = 0; jm_http1_header(h, "Keep-Alive", i, &v); i++)
+        keep_alive(h, v);
     h->keep_alive = !close && (h->minor >= 1 || keep);
     if (h->status == 204 || h->status == 304) {
         h->state = S_DONE;

@@ -29,9 +29,11 @@ enum jm_http1_what {
 
 struct jm_http1 {
     /* valid from JM_HTTP1_HEAD on */
-    int status;      /* 200 */
-    int minor;       /* HTTP/1.minor */
-    bool keep_alive; /* the connection may be used again after JM_HTTP1_DONE */
+    int status;                /* 200 */
+    int minor;                 /* HTTP/1.minor */
+    bool keep_alive;           /* the connection may be used again after JM_HTTP1_DONE */
+    int64_t keep_s, keep_most; /* Keep-Alive: how long an idle connection stays open, how many requests it
+                                  takes; -1: not said */
     bool chunked;
     int64_t length;     /* Content-Length, -1: none */
     int64_t body_bytes; /* body seen so far, without chunk framing */

@@ -6,6 +6,8 @@
 #include "base/num.h"
 #include "base/banned.h"
 
+#define KEPT_BYTES ((size_t)4 << 10) /* of memory, from one stream to the next */
+
 static const unsigned char mark[3] = {0xef, 0xbb, 0xbf};
 
 void jm_sse_init(struct jm_sse *s, size_t limit)
@@ -28,10 +30,10 @@ void jm_sse_release(struct jm_sse *s)
 
 void jm_sse_reset(struct jm_sse *s)
 {
-    jm_str_reset(&s->id);
-    jm_str_reset(&s->line);
-    jm_str_reset(&s->data);
-    jm_str_reset(&s->name);
+    jm_str_recycle(&s->id, KEPT_BYTES);
+    jm_str_recycle(&s->line, KEPT_BYTES);
+    jm_str_recycle(&s->data, KEPT_BYTES);
+    jm_str_recycle(&s->name, KEPT_BYTES);
     s->comments = 0;
     s->retry_ms = -1;
     s->bom = 0;
