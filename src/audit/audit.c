@@ -68,6 +68,11 @@ const struct jm_check jm_check_table[] = {
      jm_check_bias},
     {"lengths.differ", "lengths as asked",
      "ignore_eos may be ignored and prompts truncated silently (vllm issue 18687)", jm_check_lengths},
+    {"load.unsent", "every request that was due was sent",
+     "a load that the client did not send says nothing of the server under that load", jm_check_unsent},
+    {"scenario.latency", "the latency constraints of a scenario hold",
+     "MLPerf Inference: a Server result is valid only within its constraints at the 99th percentile",
+     jm_check_scenario},
     {"client.limit", "the client was not the limit", "a busy client reports its own rate as the server's",
      jm_check_client},
     {"stamps.shared", "token events came one by one",
@@ -174,6 +179,12 @@ const struct jm_finding_kind jm_finding_table[] = {
     {"edge.bias", "edge.bias", JM_CONCERNS_RATIO, "warning, info", "requests cut by an edge during prefill"},
     {"lengths.differ", "lengths.differ", JM_CONCERNS_LOAD, "warning",
      "counted lengths are not those asked for"},
+    {"load.unsent", "load.unsent", JM_CONCERNS_LOAD, "warning, error",
+     "requests that were due were never sent; error: not each of them is in the record"},
+    {"scenario.latency", "scenario.latency", JM_CONCERNS_LOAD, "warning",
+     "a percentile is above the constraint of the scenario"},
+    {"scenario.unofficial", "scenario.latency", JM_CONCERNS_LOAD, "info",
+     "an MLPerf-like scenario is no MLPerf result"},
     {"client.limit", "client.limit", JM_CONCERNS_LOAD, "warning", "the client was late or busy"},
     {"stamps.shared", "stamps.shared", JM_CONCERNS_LOAD, "warning", "token events came in lumps"},
     {"engine.absent", "engine.absent", JM_CONCERNS_ENGINE, "warning, info",
@@ -449,6 +460,8 @@ int jm_audit(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
         return rc;
     for (size_t i = 0; !rc && i < r->n_results; i++)
         rc = judge(r, &ix, &r->results[i], err);
+    for (size_t i = 0; !rc && i < r->n_sliced; i++)
+        rc = judge(r, &ix, &r->sliced[i], err);
     index_release(&ix);
     return rc;
 }

@@ -53,7 +53,8 @@ int jm_check_tokens(const struct jm_run *run, struct jm_report *r, struct jm_err
 
 int jm_check_failures(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
-    int64_t bad = r->requests.failed + r->requests.aborted, all = bad + r->requests.ok;
+    int64_t bad = r->requests.failed + r->requests.aborted - r->requests.cancelled,
+            all = bad + r->requests.ok;
     int worst = -1;
     (void)run;
     if (!r->has_requests)

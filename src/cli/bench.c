@@ -228,6 +228,12 @@ static void put_load_fact(void *self, const char *key, const char *value)
     }
     snprintf(own, sizeof own, "slice.%s.%s", b->slice, key);
     put_fact(b, own, value);
+    /* what differs from slice to slice is not of the whole run */
+    static const char *const own_keys[] = {"load.isl",   "load.osl",   "load.concurrency", "load.rate",
+                                           "load.shape", "load.begun", "load.trace",       "load.prompts."};
+    for (size_t i = 0; i < sizeof own_keys / sizeof own_keys[0]; i++)
+        if (strncmp(key, own_keys[i], strlen(own_keys[i])) == 0 && strncmp(key, "load.isl.mode", 13) != 0)
+            return;
     bool client = strcmp(key, "load.client") == 0;
     b->limited |= client && strcmp(value, "client-limited") == 0;
     put_fact(b, key, client && b->limited ? "client-limited" : value);

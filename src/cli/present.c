@@ -49,6 +49,7 @@ static int render(struct jm_cli *cli, const struct jm_run *run, const struct jm_
     c.slo.ttft_s = objective(run, p->slo_ttft, "contract.ttft_s");
     c.slo.tpot_s = objective(run, p->slo_tpot, "contract.tpot_s");
     c.slo.e2e_s = objective(run, p->slo_e2e, "contract.e2e_s");
+    c.slo_given = p->slo_ttft || p->slo_tpot || p->slo_e2e;
     if (p->level > 0)
         c.level = p->level;
     if (p->pue > 0)

@@ -20,6 +20,7 @@ struct jm_tally {
     int64_t scheduled, scheduled_qualified;     /* scheduled in the window, followed to their end */
     int64_t prefilled;                          /* first token in the window */
     int64_t prefill_at_edge;                    /* sent before an edge, first token after it */
+    int64_t cancelled;                          /* of the aborted: by the plan */
     int64_t by_end[JM_END_COUNT];
     int64_t in_flight_t0, in_flight_t1;
     double *per_bucket; /* output tokens by stretch of the window */
@@ -61,11 +62,13 @@ struct jm_calc {
                                  * windows without results that cover the same time once */
     size_t n_win, n_cover;
     struct jm_window *cover;
-    size_t *by_start;     /* indices of all n_win + n_cover, by t0 */
-    int64_t *latest;      /* latest t1 of those up to there */
-    bool picture;         /* histograms are still to be drawn: of the first measure window */
-    bool repeats;         /* every measure window is another trial: means over trials make sense */
-    bool reasoning_known; /* somebody said how many tokens were reasoning */
+    size_t *by_start;             /* indices of all n_win + n_cover, by t0 */
+    int64_t *latest;              /* latest t1 of those up to there */
+    bool picture;                 /* histograms are still to be drawn: of the first measure window */
+    bool repeats;                 /* every measure window is another trial: means over trials make sense */
+    bool reasoning_known;         /* somebody said how many tokens were reasoning */
+    struct jm_slices *slices;     /* NULL: the workload has no slices */
+    const struct jm_slo *slo_now; /* of the slice whose results are made; NULL: of the whole */
     struct jm_tree_facts tree;
     struct jm_energy *energy;     /* the whole of each row of report->energy */
     struct jm_engine_run *engine; /* compute/engine.h; NULL: no texts of an engine */
@@ -119,6 +122,18 @@ int jm_results_between(struct jm_calc *c, const struct jm_calc_window *w, const 
 int jm_results_trials(struct jm_calc *c);
 /* compute/latency.c */
 int jm_results_latency(struct jm_calc *c, const struct jm_calc_window *w);
+/* compute/slices.c: parts of the windows by slice of the workload. */
+int jm_slices_init(struct jm_calc *c);
+void jm_slices_release(struct jm_calc *c);
+void jm_slices_done(struct jm_calc *c);                                                  /* after the tally */
+const struct jm_slo *jm_slices_slo(const struct jm_calc *c, const struct jm_request *q); /* of its slice */
+bool jm_slices_slo_given(const struct jm_calc *c);
+/* The part of the window that the request belongs to; NULL: none. */
+struct jm_calc_window *jm_slices_part(const struct jm_calc *c, const struct jm_calc_window *w,
+                                      const struct jm_request *q);
+int jm_results_slices(struct jm_calc *c);
+/* compute/results.c: tokens and requests a second, goodput. */
+int jm_results_throughput(struct jm_calc *c, const struct jm_calc_window *w);
 /* compute/session.c: what LoadGen's summary of an imported MLPerf session gives. */
 int jm_results_session(struct jm_calc *c, const struct jm_calc_window *w);
 bool jm_calc_is_session(const struct jm_run *run);

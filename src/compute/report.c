@@ -152,11 +152,12 @@ static int totals(struct jm_calc *c)
         r->requests.ok += t->done_ok;
         r->requests.failed += t->done_failed;
         r->requests.aborted += t->done_aborted;
+        r->requests.cancelled += t->cancelled;
         r->requests.qualified += t->qualified_done;
         for (int e = 0; e < JM_END_COUNT; e++)
             r->requests.by_end[e] += t->by_end[e];
     }
-    r->requests.qualified = jm_slo_given(&c->o->slo) ? r->requests.qualified + 1 : -1; /* it began at -1 */
+    r->requests.qualified = jm_slices_slo_given(c) ? r->requests.qualified + 1 : -1; /* it began at -1 */
     if (!any || !r->has_requests)
         return 0;
     r->tokens.output = count(out, u_out);
@@ -194,6 +195,8 @@ static int fill(struct jm_calc *c)
             rc = jm_results_session(c, &c->win[i]);
     }
     if (!rc)
+        rc = jm_results_slices(c);
+    if (!rc)
         rc = jm_results_trials(c);
     if (!rc)
         rc = jm_series_make(c);
@@ -210,6 +213,7 @@ int jm_compute(const struct jm_run *run, const struct jm_compute_opts *o, struct
     rc = fill(&c);
     for (size_t i = 0; c.win && i < c.n_win + c.n_cover; i++)
         jm_tally_release(&c.win[i]);
+    jm_slices_release(&c);
     free(c.win);
     free(c.cover);
     free(c.by_start);

@@ -176,7 +176,7 @@ static int ratios(struct jm_calc *c, const struct jm_calc_window *w, const struc
     if (!rc)
         rc = ratio(c, w, "requests_per_kwh", cut, 3.6e6, (double)t->done_ok, "successful requests", true, 0,
                    conflict);
-    if (!rc && jm_slo_given(&c->o->slo)) {
+    if (!rc && jm_slices_slo_given(c)) {
         rc = ratio(c, w, "j_per.qualified_token", cut, 1, t->qualified, "qualified output tokens", false,
                    rel_q, out);
         if (!rc)
@@ -286,7 +286,7 @@ static int spans(struct jm_calc *c, const struct jm_calc_window *w)
     if (!rc)
         rc = plain(c, w, "requests_per_s.any", (double)s->any, "requests", jm_spans_all(s),
                    "seconds, first sent to last end", NULL);
-    if (rc || !jm_slo_given(&c->o->slo))
+    if (rc || !jm_slices_slo_given(c))
         return rc;
     rc = plain(c, w, "goodput.wall", (double)s->good, "requests inside the contract", jm_spans_wall(s),
                "seconds, first scheduled to last end", NULL);
@@ -296,7 +296,7 @@ static int spans(struct jm_calc *c, const struct jm_calc_window *w)
     return rc;
 }
 
-static int throughput(struct jm_calc *c, const struct jm_calc_window *w)
+int jm_results_throughput(struct jm_calc *c, const struct jm_calc_window *w)
 {
     const struct jm_tally *t = &w->tally;
     int rc = plain(c, w, "tokens_per_s", t->output, "output tokens", w->seconds, "seconds",
@@ -304,19 +304,23 @@ static int throughput(struct jm_calc *c, const struct jm_calc_window *w)
     if (!rc)
         rc = plain(c, w, "requests_per_s", (double)t->done_ok, "successful requests", w->seconds, "seconds",
                    NULL);
-    if (!rc)
+    if (!rc && !c->slo_now)
         rc = spans(c, w);
-    if (!rc && t->prefilled)
+    if (!rc && t->prefilled && !c->slo_now)
         rc = plain(c, w, "bias.in_flight", (double)t->prefill_at_edge, "requests in prefill at an edge",
                    (double)t->prefilled, "requests prefilled", NULL);
-    if (rc || !jm_slo_given(&c->o->slo))
+    if (rc || !jm_slices_slo_given(c))
         return rc;
     rc = plain(c, w, "goodput", (double)t->qualified_done, "requests inside the contract", w->seconds,
                "seconds", NULL);
     if (!rc)
         rc = plain(c, w, "attainment", (double)t->scheduled_qualified, "requests inside the contract",
                    (double)t->scheduled, "requests scheduled", NULL);
-    if (!rc && t->scheduled > 0) {
+    if (!rc && jm_run_env(c->run, "load.unsent.bare")) {
+        struct jm_result *x = &c->r->results[c->r->n_results - 1];
+        x->q.have = false;
+        x->q.reasons = "unsent-not-kept";
+    } else if (!rc && t->scheduled > 0) {
         struct jm_interval i;
         struct jm_result *x = &c->r->results[c->r->n_results - 1];
         jm_stats_wilson((uint64_t)t->scheduled_qualified, (uint64_t)t->scheduled, jm_calc_level(c), &i);
@@ -475,6 +479,6 @@ int jm_results_window(struct jm_calc *c, const struct jm_calc_window *w)
     if (!rc)
         rc = facility(c, w, &cut[3]);
     if (!rc && c->r->has_requests && w->w->role == JM_R_MEASURE)
-        rc = throughput(c, w);
+        rc = jm_results_throughput(c, w);
     return rc;
 }

@@ -72,6 +72,7 @@ static int one_request(struct jm_calc_window *w, const struct jm_request *q, boo
         t->by_end[q->end]++;
         t->done_ok += ok;
         t->done_aborted += q->end == JM_END_ABORTED;
+        t->cancelled += q->planned_abort == 1;
         t->done_failed += !ok && q->end != JM_END_ABORTED;
         t->qualified_done += good;
         if (ok && q->prompt_tokens >= 0)
@@ -101,8 +102,8 @@ static int one_request(struct jm_calc_window *w, const struct jm_request *q, boo
 static int every_window(struct jm_calc *c, const struct jm_request *q)
 {
     int64_t from = INT64_MAX, to = INT64_MIN;
-    struct jm_calc_window *w;
-    bool good = jm_request_qualifies(q, &c->o->slo);
+    struct jm_calc_window *w, *part;
+    bool good = jm_request_qualifies(q, jm_slices_slo(c, q));
     for (int i = 0; i < JM_T_COUNT; i++)
         if (q->t[i] >= 0) {
             from = q->t[i] < from ? q->t[i] : from;
@@ -112,7 +113,8 @@ static int every_window(struct jm_calc *c, const struct jm_request *q)
         to = INT64_MAX; /* in flight until the run ended */
     size_t at = jm_windows_upto(c, to);
     while (to >= from && (w = jm_windows_next(c, &at, from)))
-        if (one_request(w, q, good))
+        if (one_request(w, q, good) ||
+            ((part = jm_slices_part(c, w, q)) != NULL && one_request(part, q, good)))
             return jm_err_set(c->err, JM_ENOMEM, "out of memory for the latencies of the requests");
     c->reasoning_known |= q->reasoning_tokens >= 0;
     return 0;
@@ -221,13 +223,16 @@ static int latencies(struct jm_calc *c, const struct jm_request *q, const struct
     while (!rc && (w = jm_windows_next(c, &at, sched))) {
         if (!inside(w->w, sched))
             continue;
-        for (int l = 0; !rc && l < JM_LAT_COUNT; l++)
-            rc = jm_samples_add(&w->lat[l], jm_request_measure(q, ev, n, (enum jm_lat)l, q->output_tokens));
-        for (int g = 0; !rc && g < JM_GAP_COUNT; g++)
-            rc = jm_request_gaps(q, ev, n, (enum jm_gap)g, false, q->output_tokens, put_gap, &w->gap[g]) ==
-                         JM_ENOMEM
-                     ? JM_ENOMEM
-                     : 0;
+        for (struct jm_calc_window *p = w; p; p = p == w ? jm_slices_part(c, w, q) : NULL) {
+            for (int l = 0; !rc && l < JM_LAT_COUNT; l++)
+                rc = jm_samples_add(&p->lat[l],
+                                    jm_request_measure(q, ev, n, (enum jm_lat)l, q->output_tokens));
+            for (int g = 0; !rc && g < JM_GAP_COUNT; g++)
+                rc = jm_request_gaps(q, ev, n, (enum jm_gap)g, false, q->output_tokens, put_gap,
+                                     &p->gap[g]) == JM_ENOMEM
+                         ? JM_ENOMEM
+                         : 0;
+        }
     }
     return rc ? jm_err_set(c->err, rc, "out of memory for the latencies of the requests") : 0;
 }
@@ -279,22 +284,28 @@ static int on_events(void *self, int64_t id, const struct jm_token_event *ev, si
     struct pass *p = self;
     struct jm_calc *c = p->c;
     const struct jm_request *q = find(p, id);
-    struct jm_calc_window *w;
+    struct jm_calc_window *w, *part;
     int64_t total;
     if (!q || q->end != JM_END_OK || !n || p->had_events[p->at])
         return 0;
     p->had_events[p->at] = 1;
     struct shares s = shares(q, ev, n, &total);
-    bool good = jm_request_qualifies(q, &c->o->slo);
+    bool good = jm_request_qualifies(q, jm_slices_slo(c, q));
     c->reasoning_known |= s.told;
     size_t at = jm_windows_upto(c, s.to);
     while ((w = jm_windows_next(c, &at, s.from))) {
         if (s.from >= w->w->t1)
             continue;
-        if (total < 0)
+        part = jm_slices_part(c, w, q);
+        if (total < 0) {
             w->tally.unknown_output++;
-        else
+            if (part)
+                part->tally.unknown_output++;
+        } else {
             output(w, ev, n, &s, good);
+            if (part)
+                output(part, ev, n, &s, good);
+        }
     }
     return latencies(c, q, ev, n);
 }
@@ -317,22 +328,24 @@ static void without_events(struct jm_calc *c, const struct jm_request *q)
     if (q->end != JM_END_OK || at < 0)
         return;
     from = from >= 0 && from < at ? from : at;
-    bool good = jm_request_qualifies(q, &c->o->slo);
+    bool good = jm_request_qualifies(q, jm_slices_slo(c, q));
     double n = (double)q->output_tokens,
            think = q->reasoning_tokens > 0 ? fmin((double)q->reasoning_tokens, n) : 0;
     size_t k = jm_windows_upto(c, at);
     while ((w = jm_windows_next(c, &k, from))) {
         if (from >= w->w->t1)
             continue;
-        if (q->output_tokens < 0) {
-            w->tally.unknown_output++;
-            continue;
-        }
-        if (inside(w->w, at))
-            whole(w, at, n, think, good);
-        if (from < w->w->t0 || at >= w->w->t1) {
-            w->tally.u_output += n * n / 3;
-            w->tally.u_qualified += good ? n * n / 3 : 0;
+        for (struct jm_calc_window *p = w; p; p = p == w ? jm_slices_part(c, w, q) : NULL) {
+            if (q->output_tokens < 0) {
+                p->tally.unknown_output++;
+                continue;
+            }
+            if (inside(w->w, at))
+                whole(p, at, n, think, good);
+            if (from < w->w->t0 || at >= w->w->t1) {
+                p->tally.u_output += n * n / 3;
+                p->tally.u_qualified += good ? n * n / 3 : 0;
+            }
         }
     }
 }
@@ -364,6 +377,8 @@ int jm_tally_requests(struct jm_calc *c)
         return 0;
     struct pass p = {.c = c, .q = q, .n = n, .had_events = calloc(n, 1)};
     int rc = p.had_events ? prepare(c) : jm_err_set(c->err, JM_ENOMEM, "out of memory for %zu requests", n);
+    if (!rc)
+        rc = jm_slices_init(c);
     for (size_t i = 0; !rc && i < n; i++)
         rc = every_window(c, &q[i]);
     if (!rc)
@@ -378,6 +393,7 @@ int jm_tally_requests(struct jm_calc *c)
         t->u_output = sqrt(t->u_output);
         t->u_qualified = sqrt(t->u_qualified);
     }
+    jm_slices_done(c);
     free(p.had_events);
     return rc;
 }

@@ -122,6 +122,97 @@ static void answers(const struct out *o, const struct jm_load *l)
         fact(o, "load.tls.verified", "%s", l->cfg.insecure ? "no" : "yes");
 }
 
+static void slice_fact(const struct out *o, const struct jm_load *l, size_t i, const char *key,
+                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* load.KEY of the only slice, load.slice.NAME.KEY of one of several. */
+static void slice_fact(const struct out *o, const struct jm_load *l, size_t i, const char *key,
+                       const char *fmt, ...)
+{
+    char name[96], text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (l->plan->slices > 1)
+        snprintf(name, sizeof name, "load.slice.%s.%s", l->plan->slice[i].name, key);
+    else
+        snprintf(name, sizeof name, "load.%s", key);
+    o->put(o->self, name, text);
+}
+
+static void trace(const struct out *o, const struct jm_load *l, size_t i)
+{
+    const struct jm_slice *s = &l->plan->slice[i];
+    const struct jm_trace_facts *f = l->trace[i] ? jm_trace_facts(l->trace[i]) : NULL;
+    static const char *const oversize[] = {"refused", "clipped", "left out"};
+    if (!f)
+        return;
+    const char *slash = strrchr(s->trace, '/');
+    slice_fact(o, l, i, "trace", "%.200s", slash ? slash + 1 : s->trace);
+    slice_fact(o, l, i, "trace.format", "%s", f->format);
+    slice_fact(o, l, i, "trace.sha256", "%s", f->sha256);
+    slice_fact(o, l, i, "trace.requests", "%lld", (long long)f->rows);
+    if (s->arrive == JM_ARRIVE_TRACE) {
+        slice_fact(o, l, i, "trace.time_scale", "%.17g", s->time_scale);
+        slice_fact(o, l, i, "trace.span_s", "%.17g", (double)f->span / 1e9);
+    } else {
+        slice_fact(o, l, i, "trace.times", "not used: lengths alone");
+    }
+    if (s->trace_from)
+        slice_fact(o, l, i, "trace.from_s", "%.17g", (double)s->trace_from / 1e9);
+    if (f->failed)
+        slice_fact(o, l, i, "trace.failed", "%lld without an answer in the original: left out",
+                   (long long)f->failed);
+    if (f->oversize)
+        slice_fact(o, l, i, "trace.oversize", "%lld %s", (long long)f->oversize, oversize[s->oversize]);
+    if (f->reordered)
+        slice_fact(o, l, i, "trace.reordered", "%lld", (long long)f->reordered);
+    if (f->images)
+        slice_fact(o, l, i, "trace.images", "%lld requests had images, which are not sent",
+                   (long long)f->images);
+    slice_fact(o, l, i, "trace.prompts", "%s",
+               f->texts    ? "of the file"
+               : f->blocks ? "synthetic, equal where the trace's block ids are"
+                           : "synthetic");
+    if (f->texts && s->osl.kind == JM_LEN_NONE)
+        slice_fact(o, l, i, "trace.osl", "estimated: bytes of the original answer / 4");
+}
+
+/* What was planned of each slice, and what became of it. */
+static void slices(const struct out *o, const struct jm_load *l)
+{
+    for (size_t i = 0; i < l->plan->slices; i++) {
+        struct jm_begun all = {0};
+        for (int w = 0; w < l->workers; w++) {
+            const struct jm_begun *b = &l->worker[w]->begun[i];
+            if (!b->n)
+                continue;
+            all.due0 = all.n && all.due0 < b->due0 ? all.due0 : b->due0;
+            all.at0 = all.n && all.at0 < b->at0 ? all.at0 : b->at0;
+            all.due1 = all.due1 > b->due1 ? all.due1 : b->due1;
+            all.at1 = all.at1 > b->at1 ? all.at1 : b->at1;
+            all.n += b->n;
+        }
+        char words[96];
+        jm_slice_words(&l->plan->slice[i], words, sizeof words);
+        if (l->plan->slices > 1)
+            slice_fact(o, l, i, "shape", "%s", words);
+        slice_fact(o, l, i, "begun", "%lld", (long long)all.n);
+        if (all.n > 1 && jm_slice_open(&l->plan->slice[i]) && all.due1 > all.due0)
+            slice_fact(o, l, i, "rate.scheduled", "%.6g",
+                       (double)(all.n - 1) * 1e9 / (double)(all.due1 - all.due0));
+        if (all.n > 1 && all.at1 > all.at0)
+            slice_fact(o, l, i, "rate.realised", "%.6g",
+                       (double)(all.n - 1) * 1e9 / (double)(all.at1 - all.at0));
+        trace(o, l, i);
+    }
+    if (atomic_load(&l->cancelled) > 0)
+        fact(o, "load.cancelled", "%lld by the plan", (long long)atomic_load(&l->cancelled));
+    if (atomic_load(&l->talks_cut) > 0)
+        fact(o, "load.sessions.cut", "%lld", (long long)atomic_load(&l->talks_cut));
+}
+
 static void lengths(const struct out *o, const struct jm_load *l)
 {
     int64_t right = atomic_load(&l->osl_right), wrong = atomic_load(&l->osl_wrong);
@@ -257,6 +348,8 @@ static void client(const struct out *o, const struct jm_load *l)
     fact(o, "load.resent", "%lld", (long long)atomic_load(&l->resent));
     fact(o, "load.renewed", "%lld", (long long)atomic_load(&l->renewed));
     fact(o, "load.unsent", "%lld", (long long)atomic_load(&l->unsent));
+    if (atomic_load(&l->unsent_bare) > 0)
+        fact(o, "load.unsent.bare", "%lld", (long long)atomic_load(&l->unsent_bare));
     judge(o, l, &x);
 }
 
@@ -265,6 +358,7 @@ void jm_load_facts(const struct jm_load *l, void (*put)(void *self, const char *
 {
     struct out o = {put, self};
     plan(&o, l);
+    slices(&o, l);
     if (l->client.curl)
         answers(&o, l);
     lengths(&o, l);

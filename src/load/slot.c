@@ -183,6 +183,12 @@ void jm_slot_begin(struct jm_slot *s, struct jm_made *m)
     m->item.talk = NULL;
     s->admitted = jm_clock_mono(&w->env.clock);
     s->resent = s->cancelled = false;
+    struct jm_begun *n = &w->begun[s->item.slice];
+    n->due0 = n->n && n->due0 < s->item.due ? n->due0 : s->item.due;
+    n->at0 = n->n ? n->at0 : s->admitted;
+    n->due1 = n->n && n->due1 > s->item.due ? n->due1 : s->item.due;
+    n->at1 = s->admitted;
+    n->n++;
     s->call.keep_text = w->l->cfg.keep_text || s->item.talk; /* the next turn repeats the answer */
     w->busy++;
     w->open_busy += s->lane < 0;

@@ -54,6 +54,11 @@ struct jm_slot {
     int64_t resume_at;
 };
 
+/* What was begun of a slice: how many, first and last time by plan and really. */
+struct jm_begun {
+    int64_t n, due0, due1, at0, at1;
+};
+
 struct jm_worker {
     struct jm_load *l;
     int index;
@@ -81,6 +86,7 @@ struct jm_worker {
     size_t ev_cap;
 
     struct jm_feed feed;
+    struct jm_begun begun[JM_SLICES_MOST];
 
     /* read by others */
     struct jm_recent lag;        /* scheduled → sent, µs, of the last seconds */

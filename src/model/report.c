@@ -38,6 +38,8 @@ void jm_report_free(struct jm_report *r)
         free(b);
     }
     free(r->results);
+    free(r->sliced);
+    free(r->slices);
     free(r->findings);
     free(r->energy);
     free(r->series);

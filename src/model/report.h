@@ -58,6 +58,15 @@ struct jm_result {
     bool summarised; /* a row over trials stands for it */
 };
 
+/* A slice of the workload in one window. */
+struct jm_slice_total {
+    const char *name, *quality, *shape; /* quality, shape: NULL not known */
+    int window;                         /* index into report->windows */
+    bool alone;                         /* it had the window for itself, so that its energy is the window's */
+    int64_t ok, failed, aborted, cancelled /* of the aborted: by the plan */, qualified /* -1: no contract */;
+    double output, input; /* tokens, NAN: nobody counted */
+};
+
 struct jm_finding {
     const char *id; /* stable: "counter.reset", "window.short", ... */
     enum jm_severity severity;
@@ -133,6 +142,7 @@ struct jm_token_totals { /* of the measure windows; -1 unknown */
 
 struct jm_request_totals {
     int64_t ok, failed, aborted, qualified; /* qualified -1: no contract */
+    int64_t cancelled;                      /* of the aborted: by the plan of the load */
     int64_t by_end[JM_END_COUNT];
 };
 
@@ -199,6 +209,10 @@ struct jm_report {
     enum jm_validity validity;
     struct jm_result *results;
     size_t n_results, cap_results;
+    struct jm_result *sliced; /* of slices that ran at the same time, beside the results of their window */
+    size_t n_sliced;
+    struct jm_slice_total *slices;
+    size_t n_slices;
     struct jm_finding *findings;
     size_t n_findings, cap_findings;
     struct jm_energy_row *energy;

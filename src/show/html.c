@@ -12,6 +12,7 @@
 #include "show/html_script.h"
 #include "show/html_style.h"
 #include "show/formats.h"
+#include "show/slices.h"
 #include "show/svg.h"
 
 #include "base/banned.h"
@@ -245,6 +246,43 @@ static void energy_table(struct jm_str *s, const struct jm_report *r)
     jm_str_adds(s, "</details></section>");
 }
 
+static void slices(struct jm_str *s, const struct jm_report *r)
+{
+    struct jm_slice_cells c;
+    if (!r->n_slices)
+        return;
+    jm_str_adds(s, "<section><h2>Slices of the load</h2><div class='scroll'><table id='slices'><thead><tr>");
+    for (int k = 0; k < JM_SC_COUNT; k++)
+        if (jm_slice_column_used(r, (enum jm_slice_column)k))
+            jm_str_addf(s, "<th scope='col'%s>%s</th>", k ? " class='n'" : "", jm_slice_titles[k]);
+    jm_str_adds(s, "</tr></thead><tbody>");
+    for (size_t i = 0; i < r->n_slices && i < ROWS_MAX; i++) {
+        jm_slice_cells(r, i, &c);
+        jm_str_adds(s, "<tr>");
+        for (int k = 0; k < JM_SC_COUNT; k++) {
+            if (!jm_slice_column_used(r, (enum jm_slice_column)k))
+                continue;
+            jm_str_adds(s, k ? "<td class='n'>" : "<th scope='row'>");
+            esc(s, c.cell[k]);
+            if (k == 0 && (r->slices[i].shape || r->slices[i].quality)) {
+                jm_str_adds(s, "<br><span class='dim'>");
+                esc(s, r->slices[i].shape ? r->slices[i].shape : "");
+                if (r->slices[i].quality) {
+                    jm_str_adds(s, r->slices[i].shape ? "; quality " : "quality ");
+                    esc(s, r->slices[i].quality);
+                }
+                jm_str_adds(s, "</span>");
+            }
+            jm_str_adds(s, k ? "</td>" : "</th>");
+        }
+        jm_str_adds(s, "</tr>");
+    }
+    jm_str_adds(s, "</tbody></table></div>");
+    if (jm_slice_note(r))
+        jm_str_addf(s, "<p class='dim'>%s</p>", jm_slice_note(r));
+    jm_str_adds(s, "</section>");
+}
+
 static void latency(struct jm_str *s, const struct jm_report *r)
 {
     static const char *const ids[] = {
@@ -455,6 +493,7 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
     }
     results(s, r);
     energy_table(s, r);
+    slices(s, r);
     latency(s, r);
     requests(s, r);
     findings(s, r);

@@ -253,6 +253,8 @@ static void requests(struct jm_jsonw *w, const struct jm_report *r)
     jm_jsonw_ki64(w, "ok", r->requests.ok);
     jm_jsonw_ki64(w, "failed", r->requests.failed);
     jm_jsonw_ki64(w, "aborted", r->requests.aborted);
+    if (r->requests.cancelled > 0)
+        jm_jsonw_ki64(w, "cancelled", r->requests.cancelled);
     if (r->requests.qualified >= 0)
         jm_jsonw_ki64(w, "qualified", r->requests.qualified);
     jm_jsonw_key(w, "by_error");
@@ -295,6 +297,35 @@ static void instruments(struct jm_jsonw *w, const struct jm_report *r)
     jm_jsonw_end(w);
 }
 
+static void slices(struct jm_jsonw *w, const struct jm_report *r)
+{
+    if (!r->n_slices)
+        return;
+    jm_jsonw_key(w, "slices");
+    jm_jsonw_array(w);
+    for (size_t i = 0; i < r->n_slices; i++) {
+        const struct jm_slice_total *t = &r->slices[i];
+        jm_jsonw_object(w);
+        jm_jsonw_kstr(w, "name", t->name);
+        jm_jsonw_kstr(w, "window", r->windows[t->window].name);
+        jm_jsonw_kbool(w, "alone", t->alone);
+        if (t->quality)
+            jm_jsonw_kstr(w, "quality", t->quality);
+        if (t->shape)
+            jm_jsonw_kstr(w, "shape", t->shape);
+        jm_jsonw_ki64(w, "ok", t->ok);
+        jm_jsonw_ki64(w, "failed", t->failed);
+        jm_jsonw_ki64(w, "aborted", t->aborted);
+        jm_jsonw_ki64(w, "cancelled", t->cancelled);
+        if (t->qualified >= 0)
+            jm_jsonw_ki64(w, "qualified", t->qualified);
+        jm_jsonw_knum(w, "output_tokens", t->output);
+        jm_jsonw_knum(w, "input_tokens", t->input);
+        jm_jsonw_end(w);
+    }
+    jm_jsonw_end(w);
+}
+
 int jm_show_json(const struct jm_report *r, const struct jm_show_opts *o, struct jm_str *out,
                  struct jm_err *err)
 {
@@ -310,7 +341,10 @@ int jm_show_json(const struct jm_report *r, const struct jm_show_opts *o, struct
     jm_jsonw_array(&w);
     for (size_t i = 0; i < r->n_results; i++)
         result(&w, r, &r->results[i]);
+    for (size_t i = 0; i < r->n_sliced; i++)
+        result(&w, r, &r->sliced[i]);
     jm_jsonw_end(&w);
+    slices(&w, r);
     energy(&w, r);
     requests(&w, r);
     instruments(&w, r);

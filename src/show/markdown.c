@@ -5,6 +5,7 @@
 
 #include "show/fmt.h"
 #include "show/formats.h"
+#include "show/slices.h"
 
 #include "base/banned.h"
 
@@ -69,6 +70,34 @@ static void latency(struct jm_str *s, const struct jm_report *r)
     }
 }
 
+static void slices(struct jm_str *s, const struct jm_report *r)
+{
+    struct jm_slice_cells c;
+    if (!r->n_slices)
+        return;
+    jm_str_adds(s, "\n");
+    for (int k = 0; k < JM_SC_COUNT; k++)
+        if (jm_slice_column_used(r, (enum jm_slice_column)k))
+            jm_str_addf(s, "| %s ", jm_slice_titles[k]);
+    jm_str_adds(s, "|\n");
+    for (int k = 0; k < JM_SC_COUNT; k++)
+        if (jm_slice_column_used(r, (enum jm_slice_column)k))
+            jm_str_adds(s, k ? "|---:" : "|---");
+    jm_str_adds(s, "|\n");
+    for (size_t i = 0; i < r->n_slices; i++) {
+        jm_slice_cells(r, i, &c);
+        for (int k = 0; k < JM_SC_COUNT; k++)
+            if (jm_slice_column_used(r, (enum jm_slice_column)k)) {
+                jm_str_adds(s, "| ");
+                jm_markdown_escape(s, c.cell[k]);
+                jm_str_addc(s, ' ');
+            }
+        jm_str_adds(s, "|\n");
+    }
+    if (jm_slice_note(r))
+        jm_str_addf(s, "\n%s\n", jm_slice_note(r));
+}
+
 int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, struct jm_str *s,
                      struct jm_err *err)
 {
@@ -87,6 +116,7 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
     }
     jm_str_adds(s, "\n\n");
     energy(s, r);
+    slices(s, r);
     latency(s, r);
     if (r->has_requests)
         jm_str_addf(s, "\nRequests: %s ok, %s failed; %s output tokens.\n", jm_fmt_count(a, r->requests.ok),

@@ -6,6 +6,7 @@
 
 #include "show/fmt.h"
 #include "show/formats.h"
+#include "show/slices.h"
 #include "show/text_out.h"
 
 #include "base/banned.h"
@@ -79,7 +80,8 @@ static void headline(struct jm_out *o)
     }
     jm_str_addc(o->s, '\n');
     char line[512];
-    snprintf(line, sizeof line, "  %s at the boundary %s", jm_fmt_metric(x->metric), x->set ? x->set : "?");
+    snprintf(line, sizeof line, "  %s at the boundary %s%s%s", jm_fmt_metric(x->metric),
+             x->set ? x->set : "?", x->slice ? ", slice " : "", x->slice ? x->slice : "");
     jm_out_wrap(o, line + 2, 2, (jm_str_adds(o->s, "  "), 2));
     if (x->denominator_name) {
         char a[JM_FMT], b[JM_FMT];
@@ -265,6 +267,59 @@ static void energies(struct jm_out *o)
         jm_str_addf(o->s, "\n  and %d more windows: --format csv or --json has them all\n", left);
 }
 
+#define SLICES_SHOWN 32
+
+static void slices(struct jm_out *o)
+{
+    static const int width[JM_SC_COUNT] = {0, 6, 7, 10, 9, 10, 10, 10, 12, 9};
+    const struct jm_report *r = o->r;
+    struct jm_slice_cells c;
+    bool used[JM_SC_COUNT], many = false;
+    int left = o->width - 2;
+    if (!r->n_slices)
+        return;
+    jm_out_section(o, "Slices of the load");
+    for (int k = 0; k < JM_SC_COUNT; k++)
+        used[k] = jm_slice_column_used(r, (enum jm_slice_column)k);
+    for (int k = 1; k < JM_SC_COUNT; k++)
+        left -= used[k] ? width[k] : 0;
+    for (int k = JM_SC_TTFT_P50; left < 14 && k <= JM_SC_TPOT_P99; k++)
+        if (k != JM_SC_TTFT_P99 && used[k]) { /* narrow: JSON has them all */
+            used[k] = false;
+            left += width[k];
+        }
+    for (size_t i = 1; i < r->n_slices; i++)
+        many |= r->slices[i].window != r->slices[0].window && !r->slices[i].alone;
+    jm_str_adds(o->s, "  ");
+    for (int k = 0; k < JM_SC_COUNT; k++)
+        if (used[k])
+            jm_out_cell(o, k ? jm_slice_titles[k] : "", k ? width[k] : left, k > 0);
+    jm_str_addc(o->s, '\n');
+    for (size_t i = 0; i < r->n_slices && i < SLICES_SHOWN; i++) {
+        jm_slice_cells(r, i, &c);
+        if (many && (i == 0 || r->slices[i].window != r->slices[i - 1].window)) {
+            jm_str_adds(o->s, "  ");
+            jm_out_style(o, JM_OUT_DIM);
+            jm_out_add(o, r->windows[r->slices[i].window].name);
+            jm_out_style(o, JM_OUT_PLAIN);
+            jm_str_addc(o->s, '\n');
+        }
+        jm_str_adds(o->s, "  ");
+        for (int k = 0; k < JM_SC_COUNT; k++)
+            if (used[k])
+                jm_out_cell(o, c.cell[k], k ? width[k] : left, k > 0);
+        jm_str_addc(o->s, '\n');
+    }
+    if (r->n_slices > SLICES_SHOWN)
+        jm_str_addf(o->s, "  and %zu more rows: --json has them all\n", r->n_slices - SLICES_SHOWN);
+    if (jm_slice_note(r)) {
+        jm_str_adds(o->s, "  ");
+        jm_out_style(o, JM_OUT_DIM);
+        jm_out_wrap(o, jm_slice_note(r), 2, 2);
+        jm_out_style(o, JM_OUT_PLAIN);
+    }
+}
+
 static void latencies(struct jm_out *o)
 {
     static const char *const ids[] = {"ttft", "ttfo", "tpot.excl_first", "tpot.incl_prefill", "itl.chunk",
@@ -277,7 +332,9 @@ static void latencies(struct jm_out *o)
         if (!any || (!o->o->all && (strcmp(ids[i], "tpot.incl_prefill") == 0 || strcmp(ids[i], "ttfo") == 0)))
             continue;
         if (!titled) {
-            jm_out_section(o, "Latency");
+            char title[80];
+            snprintf(title, sizeof title, any->slice ? "Latency of slice %s" : "Latency", any->slice);
+            jm_out_section(o, title);
             jm_str_adds(o->s, "  ");
             jm_out_cell(o, "", 22, false);
             static const char *const h[] = {"p50", "p90", "p95", "p99", "mean"};
@@ -309,6 +366,8 @@ static void requests(struct jm_out *o)
              jm_fmt_count(b, r->requests.failed), jm_fmt_count((char[JM_FMT]){0}, r->requests.aborted));
     jm_str_adds(o->s, "  ");
     jm_out_add(o, line);
+    if (r->requests.cancelled > 0)
+        jm_str_addf(o->s, " (%s by plan)", jm_fmt_count(a, r->requests.cancelled));
     if (r->requests.qualified >= 0)
         jm_str_addf(o->s, ", %s inside the SLO", jm_fmt_count(a, r->requests.qualified));
     jm_str_addc(o->s, '\n');
@@ -387,6 +446,7 @@ int jm_show_text(const struct jm_report *r, const struct jm_show_opts *opts, str
     head(&o);
     headline(&o);
     energies(&o);
+    slices(&o);
     latencies(&o);
     requests(&o);
     windows(&o);
