@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "show/assets.h"
+#include "show/engine.h"
 #include "show/fmt.h"
 #include "show/html_script.h"
 #include "show/html_style.h"
@@ -496,6 +497,7 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
     slices(s, r);
     latency(s, r);
     requests(s, r);
+    jm_show_engine_html(r, s);
     findings(s, r);
     disclosure(s, o);
     environment(s, r);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "show/engine.h"
 #include "show/fmt.h"
 #include "show/formats.h"
 #include "show/slices.h"
@@ -122,6 +123,7 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
         jm_str_addf(s, "\nRequests: %s ok, %s failed; %s output tokens.\n", jm_fmt_count(a, r->requests.ok),
                     jm_fmt_count(b, r->requests.failed + r->requests.aborted),
                     jm_fmt_count(v, r->tokens.output));
+    jm_show_engine_markdown(r, s);
     if (r->n_findings)
         jm_str_adds(s, "\n## Findings\n\n");
     for (size_t i = 0; i < r->n_findings; i++) {

@@ -219,6 +219,62 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
     jm_str_adds(s, "</ul>");
 }
 
+/* Two panels on one time axis. A stretch without a text is a gap, not a line. */
+void jm_svg_engine(const struct jm_report *r, struct jm_str *s)
+{
+    static const char *const unit[] = {"requests", "share"}, *const title[] = {"requests in the engine",
+                                                                               "KV cache in use"};
+    int n[2], drawn = 0, panels = 0;
+    double top[2] = {top_of(r, unit[0], &n[0]), top_of(r, unit[1], &n[1])};
+    int64_t t0 = 0, t1 = 0, origin;
+    for (size_t i = 0; i < r->n_series; i++)
+        if (strcmp(r->series[i].unit, unit[0]) == 0 || strcmp(r->series[i].unit, unit[1]) == 0) {
+            t0 = r->series[i].t0;
+            t1 = r->series[i].t1;
+        }
+    if (t1 <= t0)
+        return;
+    origin = t0;
+    for (size_t i = 0; i < r->n_windows; i++)
+        if (r->windows[i].role == JM_R_MEASURE) {
+            origin = r->windows[i].t0;
+            break;
+        }
+    panels = (n[0] > 0) + (n[1] > 0);
+    double h = panels > 1 ? 340 : 200, y = 24;
+    jm_str_addf(
+        s,
+        "<figure><svg viewBox='0 0 %g %g' role='img' aria-label='Requests running and waiting in the engine, "
+        "and the use of its KV cache, over time'>",
+        W, h);
+    for (int k = 0; k < 2; k++) {
+        if (!n[k])
+            continue;
+        struct plot p = {
+            jm_fmt_seconds(t0, origin), jm_fmt_seconds(t1, origin), 0, 1, LEFT, y, W - LEFT - RIGHT, 120};
+        p.y1 = k == 0 ? (top[k] > 0 ? top[k] * 1.1 : 1) : top[k] > 0.5 ? 1 : top[k] > 0 ? top[k] * 1.2 : 1;
+        shade(s, r, &p, origin);
+        y_axis(s, &p, "");
+        for (size_t i = 0; i < r->n_series && drawn < JM_SVG_SERIES; i++)
+            if (strcmp(r->series[i].unit, unit[k]) == 0)
+                series(s, &p, &r->series[i], origin, drawn++);
+        x_axis(s, &p);
+        jm_str_addf(s, "<text class='cap' x='%g' y='%g'>%s</text>", LEFT, y - 10, title[k]);
+        y += 164;
+    }
+    jm_str_addf(s, "</svg></figure><ul class='legend'>");
+    drawn = 0;
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < r->n_series && drawn < JM_SVG_SERIES; i++)
+            if (strcmp(r->series[i].unit, unit[k]) == 0) {
+                jm_str_addf(s, "<li><span class='key s%d%s'></span>", drawn % 8, drawn >= 8 ? " dash" : "");
+                jm_svg_escape(s, r->series[i].label);
+                jm_str_adds(s, "</li>");
+                drawn++;
+            }
+    jm_str_adds(s, "</ul>");
+}
+
 void jm_svg_energy(const struct jm_report *r, struct jm_str *s)
 {
     const struct jm_energy_row *row[24];

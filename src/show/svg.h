@@ -9,6 +9,9 @@
 
 /* Power of all series of unit W over time, windows shaded, output tokens/s under it on the same time axis. */
 void jm_svg_timeline(const struct jm_report *r, struct jm_str *s);
+/* Requests running and waiting in the engine over time, the use of its KV cache under it; nothing where no
+ * text told. */
+void jm_svg_engine(const struct jm_report *r, struct jm_str *s);
 /* Bars of energy by domain of the first measured window. */
 void jm_svg_energy(const struct jm_report *r, struct jm_str *s);
 /* A latency histogram with a logarithmic time axis and its p50 and p99. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "show/engine.h"
 #include "show/fmt.h"
 #include "show/formats.h"
 #include "show/slices.h"
@@ -449,6 +450,7 @@ int jm_show_text(const struct jm_report *r, const struct jm_show_opts *opts, str
     slices(&o);
     latencies(&o);
     requests(&o);
+    jm_show_engine_text(&o);
     windows(&o);
     findings(&o);
     return jm_str_ok(s, "the text of the report", err);
