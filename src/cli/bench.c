@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/benchlive.h"
 #include "cli/endpoint.h"
 #include "cli/enginemetrics.h"
 #include "cli/signals.h"
@@ -31,6 +32,7 @@ struct bench {
     int64_t begin[MOST_TRIALS]; /* of each measured window so far */
     int trials;
     int lost; /* first error of the sink */
+    struct jm_bench_live live;
 };
 
 void jm_bench_opts_init(struct jm_bench_opts *o)
@@ -96,16 +98,32 @@ static void note_plan(struct bench *b, const struct jm_present *p, const char *u
         put_fact(b, "plan.tls_verified", "0");
 }
 
-static void progress(struct bench *b, const char *what, int64_t begin, int64_t now, int64_t end,
-                     int64_t tokens0)
+struct line {
+    struct bench *b;
+    const struct jm_load_live *l;
+    const char *what;
+    double done, of;
+};
+
+static void make_line(void *self, int columns, bool color, struct jm_str *out)
+{
+    struct line *p = self;
+    if (columns > 0)
+        jm_bench_live_line(&p->b->live, p->l, p->what, p->of - p->done, columns, color, out);
+    else
+        jm_bench_live_log(&p->b->live, p->l, p->what, p->done, p->of, out);
+}
+
+static void progress(struct bench *b, const char *what, int64_t begin, int64_t now, int64_t end)
 {
     struct jm_load_live l;
-    char more[160];
-    double gone = (double)(now - begin) / 1e9;
+    struct jm_record_live r;
     jm_load_live(b->load, &l);
-    snprintf(more, sizeof more, "%lld in flight, %lld ok, %lld failed, %.0f events/s", (long long)l.in_flight,
-             (long long)l.ok, (long long)l.failed, gone > 0.2 ? (double)(l.tokens - tokens0) / gone : 0.0);
-    jm_session_progress(b->s, what, gone, (double)(end - begin) / 1e9, more);
+    jm_recorder_live(b->s->rec, &r);
+    jm_bench_live_add(&b->live, now, &l, r.watts, r.meters_ok);
+    bool open_end = b->ends && b->o->duration < 0 && end - begin >= b->duration;
+    struct line p = {b, &l, what, (double)(now - begin) / 1e9, open_end ? NAN : (double)(end - begin) / 1e9};
+    jm_term_progress_made(&b->s->cli->term, make_line, &p);
 }
 
 /* Waits for the end of a window under load; true: a signal came. */
@@ -114,7 +132,7 @@ static bool under_load(struct bench *b, const char *what, int64_t begin, int64_t
     struct jm_clock clock = jm_clock_system();
     struct jm_load_live l;
     jm_load_live(b->load, &l);
-    int64_t tokens0 = l.tokens, finished0 = l.finished;
+    int64_t finished0 = l.finished;
     for (;;) {
         int64_t now = jm_clock_mono(&clock), next = now + 100 * JM_NS_PER_MS;
         if (jm_signals_stop || now >= end)
@@ -122,7 +140,7 @@ static bool under_load(struct bench *b, const char *what, int64_t begin, int64_t
         jm_load_live(b->load, &l);
         if (l.over || (requests && l.finished - finished0 >= requests))
             return false;
-        progress(b, what, begin, now, end, tokens0);
+        progress(b, what, begin, now, end);
         if (jm_signals_sleep_until(next < end ? next : end))
             return true;
     }
@@ -211,7 +229,7 @@ static int drain(struct bench *b, struct jm_err *err)
         jm_load_live(b->load, &l);
         if (!l.in_flight || now >= end)
             break;
-        progress(b, "drain", t0, now, end, l.tokens);
+        progress(b, "drain", t0, now, end);
         jm_clock_sleep_until(&clock, now + 20 * JM_NS_PER_MS, NULL);
     }
     jm_load_drain(b->load, 1);
@@ -399,6 +417,7 @@ int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opt
         return jm_err_set(err, JM_ENOMEM, "out of memory");
     b->s = s;
     b->o = o;
+    jm_bench_live_init(&b->live);
     pthread_mutex_init(&b->lock, NULL);
     int rc = load_config(o, cli, url, so->seed < 0 ? 1 : (uint64_t)so->seed, &b->lc, err);
     if (!rc)

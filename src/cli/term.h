@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/str.h"
+
 struct jm_term {
     bool out_tty, err_tty;
     bool out_color, err_color;
@@ -16,6 +18,7 @@ struct jm_term {
     bool progress;
     pthread_mutex_t lock;
     bool line_shown;       /* a progress line is on the screen */
+    int line_columns;      /* how long it is */
     int64_t last_progress; /* CLOCK_MONOTONIC ns */
 };
 
@@ -30,6 +33,10 @@ void jm_term_say(struct jm_term *t, const char *text);
  * fraction: 0 to 1, or NAN where the end is not known. */
 void jm_term_progress(struct jm_term *t, double fraction, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same for a line that is made to fit: make is called when one is due, with the columns of the terminal
+ * as they are now, 0 for a line of a log. Columns count as characters without escapes. */
+typedef void (*jm_term_maker)(void *self, int columns, bool color, struct jm_str *out);
+void jm_term_progress_made(struct jm_term *t, jm_term_maker make, void *self);
 /* Takes the progress line away. */
 void jm_term_progress_end(struct jm_term *t);
 

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "cli/benchlive.h"
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/path.h"
@@ -145,6 +146,89 @@ static void progress_lines(void **state)
     jm_term_release(&t);
 }
 
+static void made(void *self, int columns, bool color, struct jm_str *out)
+{
+    (void)self;
+    jm_str_addf(out, "%d%s", columns, color ? " colored" : "");
+}
+
+static void made_once(struct jm_term *t)
+{
+    jm_term_progress_made(t, made, NULL);
+}
+
+/* Half a minute of a load: 8 requests/s, 1000 tokens/s that the server counts, 2 kW. */
+static void live_line(void **state)
+{
+    (void)state;
+    struct jm_bench_live v;
+    struct jm_load_live l = {.in_flight = 32, .ttft_p50_ms = 62.4, .ttft_p99_ms = 118.2};
+    struct jm_str s;
+    struct jm_term t;
+    char out[200];
+    jm_str_init(&s);
+    jm_bench_live_init(&v);
+    jm_bench_live_line(&v, &l, "warm-up", 3.2, 79, false, &s);
+    assert_string_equal(s.buf, "warm-up 4s left  TTFT 62/118ms  32 run"); /* nothing to divide yet */
+    for (int i = 0; i <= 300; i++) {
+        l.finished = 8 * i / 10;
+        l.tokens = l.known = 100 * i;
+        jm_bench_live_add(&v, i * (JM_NS_PER_S / 10), &l, 2000, 2);
+    }
+    jm_str_reset(&s);
+    jm_bench_live_line(&v, &l, "measure", 37, 120, false, &s);
+    assert_string_equal(
+        s.buf, "measure 37s left  ~2.00 J/tok  2.00 kW  1000 tok/s  TTFT 62/118ms  8.0 req/s  32 run");
+    /* narrower and narrower: what matters less goes first, the time left never */
+    for (int columns = 100; columns >= 0; columns--) {
+        jm_str_reset(&s);
+        jm_bench_live_line(&v, &l, "measure", 37, columns, false, &s);
+        assert_true(s.len <= (size_t)columns);
+        if (columns >= 79)
+            assert_non_null(strstr(s.buf, "~2.00 J/tok"));
+        if (columns >= 16)
+            assert_non_null(strstr(s.buf, "measure 37s left"));
+    }
+    /* a meter is lost, requests fail: that comes before all but the phase */
+    l.failed = 3;
+    jm_bench_live_add(&v, 30 * JM_NS_PER_S + 1, &l, 2000, 1);
+    jm_str_reset(&s);
+    jm_bench_live_line(&v, &l, "measure", 37, 45, false, &s);
+    assert_string_equal(s.buf, "measure 37s left  1 of 2 meters  3 failed");
+    jm_str_reset(&s);
+    jm_bench_live_line(&v, &l, "measure", 37, 79, true, &s);
+    assert_non_null(strstr(s.buf, "\033[1;31m3 failed\033[0m"));
+    jm_str_reset(&s);
+    jm_bench_live_log(&v, &l, "measure", 23, 60, &s);
+    assert_string_equal(
+        s.buf, "measure: 23 of 60 s, 8.00 requests/s, 1000 output tokens/s, 32 running, TTFT p50 62.4 ms "
+               "p99 118.2 ms, 2.00 kW, about 2.00 J/token so far, 1 of 2 meters, 3 failed");
+    /* nobody counts: events are not called tokens, and there are no joules per token */
+    jm_bench_live_init(&v);
+    for (int i = 0; i <= 100; i++) {
+        l.finished = l.uncounted = i;
+        l.known = 0;
+        l.tokens = 50 * i;
+        jm_bench_live_add(&v, i * (JM_NS_PER_S / 10), &l, NAN, 0);
+    }
+    jm_str_reset(&s);
+    jm_bench_live_line(&v, &l, "measure", NAN, 120, false, &s);
+    assert_string_equal(s.buf, "measure  500 events/s  TTFT 62/118ms  10.0 req/s  32 run  3 failed");
+    /* the line knows the terminal, and a log gets a sentence */
+    jm_term_init(&t);
+    t.width = 60;
+    t.progress = t.err_tty = true;
+    t.err_color = true;
+    captured(made_once, &t, out, sizeof out);
+    assert_string_equal(out, "\r\033[K59 colored");
+    t.err_color = t.err_tty = t.line_shown = false;
+    t.last_progress = 1;
+    captured(made_once, &t, out, sizeof out);
+    assert_string_equal(out, "0\n");
+    jm_term_release(&t);
+    jm_str_release(&s);
+}
+
 static void names_beside(void **state)
 {
     (void)state;
@@ -161,6 +245,7 @@ static void names_beside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(processes_below), cmocka_unit_test(child_status),
-                                       cmocka_unit_test(progress_lines), cmocka_unit_test(names_beside)};
+                                       cmocka_unit_test(progress_lines), cmocka_unit_test(live_line),
+                                       cmocka_unit_test(names_beside)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
