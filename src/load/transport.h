@@ -78,6 +78,9 @@ struct jm_transport {
     void (*look)(struct jm_link *l);
 };
 
+/* What a transport's look() notes of a socket. */
+void jm_link_look_fd(struct jm_link_env *env, int fd);
+
 extern const struct jm_transport jm_transport_plain, jm_transport_curl;
 
 #endif

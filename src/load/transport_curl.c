@@ -2,45 +2,26 @@
 /* Connections by libcurl, for HTTP/2, proxies and compressed answers. A link is one place for a request after
  * the other; which connection carries it, alone or beside others (HTTP/2), is libcurl's choice.
  *
- * Stamps: before libcurl reads a socket, what waits there is looked at (MSG_PEEK, which copies nothing with
- * MSG_TRUNC) for the kernel's stamp of its newest byte. It is good for what libcurl hands out within FRESH
- * after that look; later pieces could have come after it and get the time at which they were handed out.
- *
  * libcurl's callbacks only note what happened. The owner is told afterwards, outside of libcurl, because it
  * may send or close. */
 #include "load/transport.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <time.h>
 
+#include "load/curl_socks.h"
 #include "load/reframe.h"
 
 #include "base/banned.h"
 
-#define FRESH         (200 * JM_NS_PER_US)
-#define TURNS_MOST    64 /* of libcurl's timer at once; then the other sockets get their turn */
 #define RESEND_WITHIN JM_NS_PER_S
 
 struct pool;
 
-struct sock {
-    uv_poll_t poll;
-    struct pool *pool;
-    struct sock *next, *before;
-    int fd, port, events;
-    unsigned life;
-    int64_t stamp, looked; /* of what waited at the last look, and when that was */
-};
-
 struct piece { /* bytes of an answer with one stamp */
     int64_t t;
+    uint32_t behind_us;
     size_t n;
 };
 
@@ -56,9 +37,7 @@ struct jm_link {
     bool had_bytes;
     bool dead; /* closed; freed when nobody holds it */
     int held;
-    int port;
-    struct sock *sock;
-    unsigned sock_life;
+    struct jm_curl_spot spot;
     int64_t asked, sent_at;
 
     /* noted, to be told */
@@ -74,19 +53,12 @@ struct jm_link {
 struct pool {
     struct jm_link_env *env;
     const struct jm_curl_ops *ops;
-    struct jm_curl_pool *multi;
-    uv_timer_t timer;
-    uv_idle_t idle;
-    int closing; /* handles that are not closed yet */
-    bool ended;
-    struct sock *socks, *spare;
-    int dropped_port; /* the last socket that is no more */
-    int64_t dropped_looked;
+    struct jm_curl_socks *socks;
     struct jm_link *news, **news_end;
     struct jm_link *waiting; /* to be warmed when the HTTP version is known */
     int http;                /* of the first answer: 0 not known, 20 many requests share a connection */
     struct jm_link *asking;  /* whose first answer is under way */
-    bool due, telling;
+    bool telling;
     struct jm_str told; /* spare buffers, so that an owner may send while it is told */
     struct piece *told_piece;
     size_t told_cap;
@@ -118,205 +90,12 @@ static void link_free(struct jm_link *l)
     free(l);
 }
 
-/* --- sockets and their stamps
- * -------------------------------------------------------------------------------- */
-static void look(struct sock *s)
-{
-    struct jm_link_env *env = s->pool->env;
-    union {
-        char b[CMSG_SPACE(sizeof(struct timespec)) + 64];
-        struct cmsghdr align;
-    } control;
-    struct iovec v = {env->buf, env->buf_n};
-    struct msghdr m = {
-        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    int waiting =
-        0; /* asked first, because an error of the connection would be told to this look, not to libcurl */
-    if (ioctl(s->fd, FIONREAD, &waiting) != 0 || waiting <= 0 ||
-        recvmsg(s->fd, &m, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT) <= 0)
-        return;
-    s->looked = now_of(s->pool);
-    s->stamp = jm_stamps_of(&env->stamps, &m, s->looked, s->stamp);
-    jm_hist_add(&env->behind, (s->looked - s->stamp) / JM_NS_PER_US);
-}
-
-static void find_port(struct sock *s)
-{
-    struct sockaddr_storage a;
-    socklen_t n = sizeof a;
-    if (s->port > 0 || getsockname(s->fd, (struct sockaddr *)&a, &n) != 0)
-        return;
-    if (a.ss_family == AF_INET)
-        s->port = ntohs(((const struct sockaddr_in *)(const void *)&a)->sin_port);
-    else if (a.ss_family == AF_INET6)
-        s->port = ntohs(((const struct sockaddr_in6 *)(const void *)&a)->sin6_port);
-}
-
-static struct sock *sock_of(struct jm_link *l)
-{
-    if (l->sock && l->sock->life == l->sock_life)
-        return l->sock;
-    l->sock = NULL;
-    for (struct sock *s = l->pool->socks; s && !l->sock; s = s->next) {
-        find_port(s);
-        if (s->port == l->port && l->port > 0) {
-            l->sock = s;
-            l->sock_life = s->life;
-        }
-    }
-    return l->sock;
-}
-
-static int64_t stamp_for(struct jm_link *l)
-{
-    int64_t now = now_of(l->pool), t = now;
-    const struct sock *s = sock_of(l);
-    if (s && now - s->looked <= FRESH)
-        t = s->stamp;
-    else
-        l->pool->env->stamps.user++;
-    return t < l->sent_at ? l->sent_at : t;
-}
-
-static void on_timer(uv_timer_t *h);
-
-static void turn(struct pool *p, int fd, int what)
-{
-    p->due = false;
-    p->ops->run(p->multi, fd, what);
-    for (int i = 0; p->due && i < TURNS_MOST; i++) {
-        p->due = false;
-        p->ops->run(p->multi, -1, 0);
-    }
-    if (p->due)
-        uv_timer_start(&p->timer, on_timer, 0, 0);
-}
-
-static void tell_all(struct pool *p);
-
-static void on_poll(uv_poll_t *h, int status, int events)
-{
-    struct sock *s = h->data;
-    struct pool *p = s->pool;
-    /* an error (POLLERR) ends libuv's watch: what came before it is read first, then it shows as the cause */
-    bool readable = (events & UV_READABLE) || status < 0;
-    if (readable)
-        look(s);
-    turn(p, s->fd, (readable ? 1 : 0) | (events & UV_WRITABLE ? 2 : 0));
-    if (status < 0 && !uv_is_closing((uv_handle_t *)h) && s->events)
-        uv_poll_start(h, s->events, on_poll);
-    tell_all(p);
-}
-
-static void on_timer(uv_timer_t *h)
-{
-    struct pool *p = h->data;
-    turn(p, -1, 0);
-    tell_all(p);
-}
-
-static void on_idle(uv_idle_t *h)
-{
-    struct pool *p = h->data;
-    uv_idle_stop(h);
-    tell_all(p);
-}
-
-static void part_closed(struct pool *p)
-{
-    if (--p->closing == 0 && p->ended)
-        free(p);
-}
-
-/* Its memory is kept for the next one: a link may still point to it, and sees by the turn of its life that it
- * is another. */
-static void sock_closed(uv_handle_t *h)
-{
-    struct sock *s = h->data;
-    struct pool *p = s->pool;
-    if (p->ended) {
-        free(s);
-    } else {
-        s->next = p->spare;
-        p->spare = s;
-    }
-    part_closed(p);
-}
-
-static void drop_sock(struct sock *s)
-{
-    find_port(s);
-    s->pool->dropped_port = s->port;
-    s->pool->dropped_looked = s->looked;
-    *(s->before ? &s->before->next : &s->pool->socks) = s->next;
-    if (s->next)
-        s->next->before = s->before;
-    s->life++;
-    s->pool->closing++;
-    uv_poll_stop(&s->poll);
-    uv_close((uv_handle_t *)&s->poll, sock_closed);
-}
-
-static struct sock *new_sock(struct pool *p, int fd)
-{
-    struct sock *s = p->spare;
-    unsigned life = s ? s->life : 0;
-    if (s)
-        p->spare = s->next;
-    else if (!(s = calloc(1, sizeof *s)))
-        return NULL;
-    *s = (struct sock){.pool = p, .fd = fd, .life = life};
-    if (uv_poll_init_socket(p->env->loop, &s->poll, fd) != 0) {
-        s->next = p->spare;
-        p->spare = s;
-        return NULL;
-    }
-    s->poll.data = s;
-    jm_stamps_enable(fd);
-    s->next = p->socks;
-    if (s->next)
-        s->next->before = s;
-    p->socks = s;
-    return s;
-}
-
-static void watch_socket(void *self, int fd, int what, void **at)
-{
-    struct pool *p = self;
-    struct sock *s = *at;
-    if (what < 0) {
-        if (s)
-            drop_sock(s);
-        *at = NULL;
-        return;
-    }
-    if (!s && !(s = new_sock(p, fd)))
-        return; /* the client's time limit will say that nothing comes */
-    *at = s;
-    s->events = (what & 1 ? UV_READABLE : 0) | (what & 2 ? UV_WRITABLE : 0);
-    if (s->events)
-        uv_poll_start(&s->poll, s->events, on_poll);
-    else
-        uv_poll_stop(&s->poll);
-}
-
-static void watch_timer(void *self, long ms)
-{
-    struct pool *p = self;
-    p->due = ms == 0;
-    if (ms < 0)
-        uv_timer_stop(&p->timer);
-    else
-        uv_timer_start(&p->timer, on_timer, (uint64_t)ms, 0);
-}
-
 /* --- what libcurl says of a transfer
  * ------------------------------------------------------------------------- */
 static void job_connected(void *self, int local_port, bool reused)
 {
     struct jm_link *l = self;
-    l->port = local_port;
-    l->sock = NULL;
+    l->spot = (struct jm_curl_spot){.port = local_port};
     l->was_connected = true;
     l->reused = reused;
     l->t_connected = now_of(l->pool);
@@ -343,11 +122,7 @@ static bool heard(struct jm_link *l)
         return true;
     if (p->http == 20)
         return false;
-    const struct sock *s = sock_of(l);
-    if (s)
-        l->had_bytes = s->looked >= l->asked;
-    else
-        l->had_bytes = p->dropped_port == l->port && p->dropped_looked >= l->asked;
+    l->had_bytes = jm_curl_socks_heard(p->socks, &l->spot) >= l->asked;
     return l->had_bytes;
 }
 
@@ -363,13 +138,24 @@ static bool job_again(void *self)
     return true;
 }
 
-static void add_piece(struct jm_link *l, int64_t t, size_t before)
+/* Bytes were added to l->got from `before` on, for `taken` ones that are handed out now. A header's lines of
+ * HTTP/2 were shorter on the wire. */
+static void add_piece(struct jm_link *l, size_t before, size_t taken)
 {
+    uint32_t behind_us;
+    bool raw = !l->frame.coding[0];
+    if (l->pool->http == 20 && !l->frame.headed)
+        taken = 0;
+    int64_t t =
+        jm_curl_socks_stamp(l->pool->socks, &l->spot, taken, raw, l->asked, now_of(l->pool), &behind_us);
     size_t n = l->got.len - before;
+    struct piece *last = l->pieces ? &l->piece[l->pieces - 1] : NULL;
     if (!n)
         return;
-    if (l->pieces && l->piece[l->pieces - 1].t == t) {
-        l->piece[l->pieces - 1].n += n;
+    if (t < l->sent_at)
+        t = l->sent_at;
+    if (last && t <= last->t) {
+        last->n += n;
     } else {
         if (l->pieces == l->pieces_cap) {
             size_t cap = l->pieces_cap ? 2 * l->pieces_cap : 8;
@@ -381,7 +167,7 @@ static void add_piece(struct jm_link *l, int64_t t, size_t before)
             l->piece = more;
             l->pieces_cap = cap;
         }
-        l->piece[l->pieces++] = (struct piece){t, n};
+        l->piece[l->pieces++] = (struct piece){t, behind_us, n};
     }
     note(l);
 }
@@ -393,7 +179,7 @@ static void job_head(void *self, const char *line, size_t n)
     if (l->warming)
         return;
     jm_reframe_head(&l->frame, (struct jm_span){line, n}, &l->got);
-    add_piece(l, stamp_for(l), before);
+    add_piece(l, before, n);
 }
 
 static void job_body(void *self, const char *p, size_t n)
@@ -403,7 +189,7 @@ static void job_body(void *self, const char *p, size_t n)
     if (l->warming)
         return;
     jm_reframe_body(&l->frame, (struct jm_span){p, n}, &l->got);
-    add_piece(l, stamp_for(l), before);
+    add_piece(l, before, n);
 }
 
 static void count(struct jm_link *l, const struct jm_curl_over *o)
@@ -434,7 +220,10 @@ static void job_over(void *self, const struct jm_curl_over *o)
             jm_reframe_end(&l->frame, &l->got);
         else if (!l->frame.in_head && !l->frame.headed && heard(l))
             jm_str_adds(&l->got, "HTTP/1.1 "); /* for the part of a line that libcurl kept */
-        add_piece(l, l->pieces ? l->piece[l->pieces - 1].t : stamp_for(l), before);
+        if (l->pieces && l->got.len > before)
+            l->piece[l->pieces - 1].n += l->got.len - before; /* they came with the last ones */
+        else
+            add_piece(l, before, 0);
         count(l, o);
     }
     note(l);
@@ -503,6 +292,7 @@ static void tell_bytes(struct jm_link *l)
     p->told_cap = 0;
     bool failed = got.failed;
     for (size_t i = 0; i < n && !l->dead && !failed; i++) {
+        p->env->behind_us = piece[i].behind_us;
         l->user->bytes(l->self, (struct jm_span){got.buf + at, piece[i].n}, piece[i].t);
         at += piece[i].n;
     }
@@ -545,8 +335,9 @@ static void tell(struct jm_link *l)
         lose(l, o.why, o.words[0] ? o.words : NULL, t);
 }
 
-static void tell_all(struct pool *p)
+static void tell_all(void *self)
 {
+    struct pool *p = self;
     struct jm_link *l;
     if (p->telling)
         return;
@@ -568,7 +359,7 @@ static void tell_all(struct pool *p)
 static void tell_soon(struct pool *p)
 {
     if (p->news && !p->telling)
-        uv_idle_start(&p->idle, on_idle);
+        jm_curl_socks_soon(p->socks);
 }
 
 /* --- the transport
@@ -602,13 +393,12 @@ static bool begin_request(struct jm_link *l, struct jm_span wire, bool fresh, lo
                                  .timeout_ms = timeout_ms};
     jm_reframe_begin(&l->frame, true);
     l->again = l->had_bytes = false;
-    l->sock = NULL;
-    l->port = 0;
+    l->spot = (struct jm_curl_spot){0};
     l->sent_at = 0;
     l->asked = now_of(l->pool);
     if (l->url.failed || l->headers_before.failed || !l->pool->ops->start(l->job, &r))
         return false;
-    turn(l->pool, -1, 0);
+    jm_curl_socks_turn(l->pool->socks);
     return true;
 }
 
@@ -659,7 +449,7 @@ static int link_open(struct jm_link_env *env, void *self, const struct jm_link_u
     jm_str_init(&l->headers);
     jm_str_init(&l->headers_before);
     jm_str_init(&l->got);
-    l->job = p->ops->job_new(p->multi, &job_user, l);
+    l->job = p->ops->job_new(jm_curl_socks_pool(p->socks), &job_user, l);
     if (l->job && env->going) {
         l->ready = true; /* a request waits: it connects by itself where nothing is kept */
         note(l);
@@ -713,9 +503,11 @@ static void link_close(struct jm_link *l)
     tell_soon(p); /* what is queued is freed there */
 }
 
-static void pool_part_closed(uv_handle_t *h)
+static void link_look(struct jm_link *l)
 {
-    part_closed(h->data);
+    int fd = jm_curl_socks_fd(l->pool->socks, &l->spot);
+    if (fd >= 0)
+        jm_link_look_fd(l->pool->env, fd);
 }
 
 static void env_end(struct jm_link_env *env)
@@ -723,31 +515,19 @@ static void env_end(struct jm_link_env *env)
     struct pool *p = env->pool;
     if (!p)
         return;
-    tell_all(p); /* frees links that were closed */
     env->pool = NULL;
-    p->ops->pool_free(p->multi);
-    while (p->socks)
-        drop_sock(p->socks);
-    while (p->spare) {
-        struct sock *s = p->spare;
-        p->spare = s->next;
-        free(s);
+    if (p->socks) {
+        tell_all(p); /* frees links that were closed */
+        jm_curl_socks_free(p->socks);
     }
-    p->ended = true;
-    p->closing += 2;
     jm_str_release(&p->told);
     free(p->told_piece);
-    uv_timer_stop(&p->timer);
-    uv_idle_stop(&p->idle);
-    uv_close((uv_handle_t *)&p->timer, pool_part_closed);
-    uv_close((uv_handle_t *)&p->idle, pool_part_closed);
+    free(p);
 }
 
 static int env_begin(struct jm_link_env *env, struct jm_err *err)
 {
-    static const struct jm_curl_watch watch = {watch_socket, watch_timer};
     struct pool *p = calloc(1, sizeof *p);
-    int rc;
     if (!p)
         return jm_err_set(err, JM_ENOMEM, "out of memory for the transport curl");
     p->env = env;
@@ -756,15 +536,8 @@ static int env_begin(struct jm_link_env *env, struct jm_err *err)
         p->http = 11;
     p->news_end = &p->news;
     jm_str_init(&p->told);
-    if ((rc = uv_timer_init(env->loop, &p->timer)) != 0) {
-        free(p);
-        return jm_err_set(err, JM_EIO, "an event loop cannot be set up: %s", uv_strerror(rc));
-    }
-    uv_idle_init(env->loop, &p->idle); /* cannot fail */
-    p->timer.data = p->idle.data = p;
     env->pool = p;
-    p->multi = p->ops->pool_new(&env->client->setup, &watch, p);
-    return p->multi ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the transport curl");
+    return jm_curl_socks_new(env, tell_all, p, &p->socks, err);
 }
 
 const struct jm_transport jm_transport_curl = {
@@ -774,4 +547,5 @@ const struct jm_transport jm_transport_curl = {
     .open = link_open,
     .send = link_send,
     .close = link_close,
+    .look = link_look,
 };

@@ -315,18 +315,22 @@ static void on_event(struct jm_link *l, uint32_t events)
         read_some(l);
 }
 
-static void plain_look(struct jm_link *l)
+void jm_link_look_fd(struct jm_link_env *env, int fd)
 {
     struct tcp_info info;
     socklen_t n = sizeof info, m = sizeof(int);
     int bytes = 0;
-    if (l->state != OPEN)
-        return;
-    if (getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
-        n > offsetof(struct tcp_info, tcpi_rttvar) && info.tcpi_rtt > 0)
-        jm_hist_add(&l->env->rtt, info.tcpi_rtt);
-    if (getsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &bytes, &m) == 0 && bytes > l->env->rcvbuf)
-        l->env->rcvbuf = bytes;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 && n > offsetof(struct tcp_info, tcpi_rttvar) &&
+        info.tcpi_rtt > 0)
+        jm_hist_add(&env->rtt, info.tcpi_rtt);
+    if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &m) == 0 && bytes > env->rcvbuf)
+        env->rcvbuf = bytes;
+}
+
+static void plain_look(struct jm_link *l)
+{
+    if (l->state == OPEN)
+        jm_link_look_fd(l->env, l->fd);
 }
 
 static void plain_events(struct jm_link_env *env, const struct epoll_event *ev, int n)
