@@ -25,9 +25,7 @@ void sim_api_error(struct sim_engine *e, struct sim_conn *c, int status, const c
                    const char *message)
 {
     e->rejected++;
-    sim_api_json(c, status,
-                 json_pack("{s:{s:s, s:s, s:n, s:i}}", "error", "message", message, "type", type, "param",
-                           "code", status));
+    sim_api_json(c, status, sim_native_error((enum sim_shape)c->shape, status, type, message));
 }
 
 static void bad(struct sim_engine *e, struct sim_conn *c, const char *message)
@@ -134,7 +132,9 @@ static bool faulty(struct sim_engine *e, struct sim_conn *c)
     return false;
 }
 
-static void generate(struct sim_engine *e, struct sim_conn *c, json_t *body, bool chat)
+/* theirs: the body as it came, where it is not OpenAI's. */
+static void generate(struct sim_engine *e, struct sim_conn *c, json_t *body, bool chat, enum sim_shape shape,
+                     const json_t *theirs)
 {
     char why[256];
     struct sim_faults faults = e->opt.faults;
@@ -229,6 +229,9 @@ static void generate(struct sim_engine *e, struct sim_conn *c, json_t *body, boo
     escape(r->model, sizeof r->model, name ? name : e->opt.served);
     r->created = (long)time(NULL);
     r->chat = chat;
+    r->shape = shape;
+    r->tell_counts = json_is_true(json_object_get(theirs, "return_num_output_tokens")) && !e->opt.no_counts;
+    r->progress = json_is_true(json_object_get(theirs, "return_progress"));
     r->stream = stream;
     r->include_usage = flag(so, "include_usage");
     r->continuous_usage = r->include_usage && flag(so, "continuous_usage_stats");
@@ -244,6 +247,37 @@ static void generate(struct sim_engine *e, struct sim_conn *c, json_t *body, boo
     c->request = r;
     if (stream)
         sim_stream_begin(r);
+}
+
+/* A request of an engine's own API, made into one of OpenAI's. */
+static void native(struct sim_engine *e, struct sim_conn *c, const struct sim_route *route,
+                   const json_t *body)
+{
+    char why[256];
+    bool chat;
+    json_t *ours = sim_native_body(e, route, body, &chat, why, sizeof why);
+    if (!ours) {
+        sim_api_error(e, c, 422, "ValidationError", why);
+        return;
+    }
+    /* Triton has the model in the path */
+    const char *name = route->shape == SIM_SHAPE_TRITON ? strstr(c->head.path, "/models/") : NULL;
+    if (name) {
+        char model[200];
+        size_t k = 0;
+        for (name += strlen("/models/"); *name && *name != '/' && k + 1 < sizeof model; name++) {
+            unsigned byte;
+            if (*name == '%' && sscanf(name + 1, "%2x", &byte) == 1) {
+                model[k++] = (char)byte;
+                name += 2;
+            } else
+                model[k++] = *name;
+        }
+        model[k] = 0;
+        json_object_set_new(ours, "model", json_string(model));
+    }
+    generate(e, c, ours, chat, route->shape, body);
+    json_decref(ours);
 }
 
 static void tokenize(struct sim_engine *e, struct sim_conn *c, const json_t *body)
@@ -312,7 +346,16 @@ void sim_api_handle(struct sim_engine *e, struct sim_conn *c)
         sim_api_json(c, 401, json_pack("{s:s}", "error", "Unauthorized"));
         return;
     }
-    if (g == ng && !chat && !completion && !tok && !reset) {
+    struct sim_route route = {SIM_SHAPE_OPENAI, -1};
+    bool own = post && sim_native_route(e, path, &route);
+    c->shape = (int)route.shape;
+    if (!own && sim_native_other(e, c))
+        return;
+    if (!(e->opt.api & (SIM_API_VLLM | SIM_API_SGLANG)))
+        tok = false; /* the others have it in another form, or not at all */
+    if ((g == 0 || chat || completion) && !(e->opt.api & ~(unsigned)SIM_API_TRITON))
+        g = ng, chat = completion = false; /* Triton alone has no API of OpenAI's */
+    if (g == ng && !chat && !completion && !tok && !reset && !own) {
         sim_api_json(c, 404, json_pack("{s:s}", "detail", "Not Found"));
         return;
     }
@@ -352,7 +395,9 @@ void sim_api_handle(struct sim_engine *e, struct sim_conn *c)
         bad(e, c, why);
     } else if (tok)
         tokenize(e, c, body);
+    else if (own)
+        native(e, c, &route, body);
     else
-        generate(e, c, body, chat);
+        generate(e, c, body, chat, SIM_SHAPE_OPENAI, body);
     json_decref(body);
 }

@@ -9,6 +9,7 @@
 
 #include "fault.h"
 #include "http.h"
+#include "native.h"
 #include "power.h"
 #include "sched.h"
 
@@ -32,6 +33,9 @@ struct sim_options {
     uint32_t reasoning;       /* the first tokens are reasoning */
     const char *reasoning_key;
     bool utf8, cached_details, role_early;
+    unsigned api;      /* SIM_API_*: the engines whose own paths there are */
+    bool incremental;  /* SGLang: events have what is new, not all text so far */
+    bool no_counts;    /* Triton: no inputs that ask for counts */
     double eos_median; /* tokens, of answers that end by themselves */
     uint32_t max_conns, max_records, max_answers;
     size_t max_body;
@@ -79,11 +83,13 @@ struct sim_request {
     char id[40];
     char model[96]; /* as asked for, escaped for JSON */
     long created;
+    enum sim_shape shape;
     bool chat, stream, include_usage, continuous_usage, token_ids;
-    bool begun;             /* the first event is out */
-    bool stalled;           /* it says nothing more */
-    uint32_t prompt_tokens; /* as told; seq.prompt is what is computed */
-    uint32_t told;          /* tokens in events so far */
+    bool tell_counts, progress; /* Triton's counts, llama.cpp's progress were asked for */
+    bool begun;                 /* the first event is out */
+    bool stalled;               /* it says nothing more */
+    uint32_t prompt_tokens;     /* as told; seq.prompt is what is computed */
+    uint32_t told;              /* tokens in events so far */
     uint32_t events;
     uint64_t text_key;
     enum sim_finish finish;
@@ -151,7 +157,7 @@ void sim_engine_finish(struct sim_engine *e, struct sim_request *r, enum sim_fin
 /* api.c */
 void sim_api_handle(struct sim_engine *e, struct sim_conn *c);
 void sim_api_error(struct sim_engine *e, struct sim_conn *c, int status, const char *type,
-                   const char *message);
+                   const char *message);                         /* as the API of its path writes it */
 void sim_api_json(struct sim_conn *c, int status, json_t *body); /* steals body */
 
 /* stream.c: tokens became due; may finish the request (then *r is gone and it returns false) */
@@ -159,6 +165,14 @@ bool sim_stream_tokens(struct sim_engine *e, struct sim_request *r);
 void sim_stream_begin(struct sim_request *r);                        /* status and headers */
 void sim_stream_role(struct sim_request *r);                         /* the role chunk before any token */
 void sim_stream_answer(struct sim_engine *e, struct sim_request *r); /* not streamed */
+
+/* parts of it that native_stream.c uses */
+void sim_stream_event(struct sim_request *r, const char *name, const char *json, size_t n);
+void sim_stream_words(const struct sim_request *r, struct sim_buf *b, uint32_t from, uint32_t n);
+void sim_stream_ids(const struct sim_request *r, struct sim_buf *b, uint32_t from, uint32_t n);
+uint32_t sim_stream_counted(const struct sim_request *r); /* output tokens as they are told */
+uint32_t sim_stream_reasoning(const struct sim_request *r, uint32_t tokens);
+void sim_stream_document(struct sim_request *r, struct sim_buf *b); /* a whole answer; frees b */
 
 /* prom.c */
 void sim_prom_init(struct sim_engine *e);

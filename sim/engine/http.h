@@ -56,6 +56,7 @@ struct sim_conn {
     int64_t trickle_from, trickle_ns;
     size_t trickle_len, trickle_sent;
     int64_t delay_until;
+    int shape; /* enum sim_shape: how errors are written */
 };
 
 struct sim_http_limits {

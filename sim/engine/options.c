@@ -9,7 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum kind { TEXT, FLAG, U32, U64, SIZE, REAL, INT, GPUS, FAULT };
+enum kind { TEXT, FLAG, U32, U64, SIZE, REAL, INT, GPUS, FAULT, API };
 
 struct row {
     const char *name;
@@ -47,6 +47,9 @@ static const struct row rows[] = {
     {"utf8", FLAG, O(utf8), 0, 0, NULL, "words with characters of two, three and four bytes"},
     {"prompt-tokens-details", FLAG, O(cached_details), 0, 0, NULL, "usage tells cached prompt tokens, when there are any"},
     {"role-early", FLAG, O(role_early), 0, 0, NULL, "the role chunk comes when the request is scheduled, before any token"},
+    {"api", API, 0, 0, 0, "NAME", "whose paths there are beside OpenAI's: vllm, sglang, tgi, triton, llamacpp, ollama, lmstudio or all (vllm)"},
+    {"incremental", FLAG, O(incremental), 0, 0, NULL, "SGLang's events have what is new, not all text so far"},
+    {"no-counts", FLAG, O(no_counts), 0, 0, NULL, "Triton's model has no inputs that ask for token counts"},
     {"fault", FAULT, 0, 0, 0, "LIST", "what goes wrong, see --list-faults; may be given again"},
     {"max-conns", U32, O(max_conns), 1, 1e6, "N", "connections; further ones wait (8192)"},
     {"max-body", SIZE, O(max_body), 1024, 1u << 28, "BYTES", "longest request body (4194304)"},
@@ -64,6 +67,7 @@ void sim_options_init(struct sim_options *o)
                               .seed = 1,
                               .speed = 1,
                               .stream_interval = 1,
+                              .api = SIM_API_VLLM,
                               .reasoning_key = "reasoning_content",
                               .eos_median = 181,
                               .max_conns = 8192,
@@ -139,6 +143,12 @@ int sim_option_set(struct sim_options *o, const char *name, size_t n, const char
         }
         if (r->kind == FAULT)
             return sim_fault_parse(&o->faults, value, strlen(value), why, whylen) < 0 ? -1 : 1;
+        if (r->kind == API) {
+            if ((o->api = sim_api_of(value)))
+                return 1;
+            snprintf(why, whylen, "--api is one of " SIM_API_NAMES ", not \"%s\".", value);
+            return -1;
+        }
         if (r->kind == TEXT) {
             if (!*value) {
                 snprintf(why, whylen, "--%s must not be empty.", r->name);

@@ -17,24 +17,45 @@ static const char *eol(const struct sim_request *r)
     return has(r, SIM_F_CRLF) ? "\r\n" : has(r, SIM_F_CR) ? "\r" : "\n";
 }
 
-/* One event around a JSON text. */
-static void event(struct sim_request *r, const char *json, size_t n)
+static bool by_lines(const struct sim_request *r)
+{
+    return r->shape == SIM_SHAPE_OLLAMA || r->shape == SIM_SHAPE_OLLAMA_CHAT;
+}
+
+/* NDJSON: a line is an event. */
+static void line(struct sim_request *r, const char *json, size_t n)
+{
+    sim_http_body(r->conn, json, n);
+    sim_http_body(r->conn, eol(r), strlen(eol(r)));
+    r->events++;
+    r->e->events++;
+}
+
+/* One event around a JSON text; name NULL: none of its own. */
+void sim_stream_event(struct sim_request *r, const char *name, const char *json, size_t n)
 {
     struct sim_buf b = {0};
     const char *nl = eol(r);
+    if (by_lines(r)) {
+        line(r, json, n);
+        return;
+    }
     if (r->events == 0 && has(r, SIM_F_BOM))
         sim_buf_str(&b, "\xef\xbb\xbf");
     if (has(r, SIM_F_COMMENTS) && r->events % (uint32_t)r->faults.value[SIM_F_COMMENTS] == 0)
         sim_buf_fmt(&b, ": keep-alive%s%s", nl, nl);
-    if (has(r, SIM_F_NAMED))
+    if (name)
+        sim_buf_fmt(&b, "event: %s%s", name, nl);
+    else if (has(r, SIM_F_NAMED))
         sim_buf_fmt(&b, "event: message%sid: %u%sretry: 1000%s", nl, r->events, nl, nl);
-    sim_buf_str(&b, has(r, SIM_F_NO_SPACE) ? "data:" : "data: ");
+    bool close = has(r, SIM_F_NO_SPACE) || r->shape == SIM_SHAPE_TGI;
+    sim_buf_str(&b, close ? "data:" : "data: ");
     /* behind the first comma a line may break: JSON allows it, and SSE joins data lines with a line feed */
     const char *comma = has(r, SIM_F_TWO_DATA) ? memchr(json, ',', n) : NULL;
     if (comma) {
         size_t k = (size_t)(comma - json) + 1;
         sim_buf_add(&b, json, k);
-        sim_buf_fmt(&b, "%s%s", nl, has(r, SIM_F_NO_SPACE) ? "data:" : "data: ");
+        sim_buf_fmt(&b, "%s%s", nl, close ? "data:" : "data: ");
         sim_buf_add(&b, json + k, n - k);
     } else
         sim_buf_add(&b, json, n);
@@ -47,7 +68,12 @@ static void event(struct sim_request *r, const char *json, size_t n)
     r->e->events++;
 }
 
-static uint32_t usage_tokens(const struct sim_request *r)
+static void event(struct sim_request *r, const char *json, size_t n)
+{
+    sim_stream_event(r, NULL, json, n);
+}
+
+uint32_t sim_stream_counted(const struct sim_request *r)
 {
     int64_t n = r->told;
     if (has(r, SIM_F_USAGE_OFF))
@@ -55,7 +81,7 @@ static uint32_t usage_tokens(const struct sim_request *r)
     return n < 0 ? 0 : (uint32_t)n;
 }
 
-static uint32_t reasoning_of(const struct sim_request *r, uint32_t tokens)
+uint32_t sim_stream_reasoning(const struct sim_request *r, uint32_t tokens)
 {
     uint32_t max = r->chat ? r->e->opt.reasoning : 0;
     return tokens < max ? tokens : max;
@@ -63,17 +89,18 @@ static uint32_t reasoning_of(const struct sim_request *r, uint32_t tokens)
 
 static void usage(const struct sim_request *r, struct sim_buf *b)
 {
-    uint32_t n = usage_tokens(r);
+    uint32_t n = sim_stream_counted(r);
     sim_buf_fmt(b, "{\"prompt_tokens\":%u,\"total_tokens\":%u,\"completion_tokens\":%u", r->prompt_tokens,
                 r->prompt_tokens + n, n);
     if (r->e->opt.cached_details && r->seq.cached)
         sim_buf_fmt(b, ",\"prompt_tokens_details\":{\"cached_tokens\":%u}", r->seq.cached);
-    if (reasoning_of(r, r->told))
-        sim_buf_fmt(b, ",\"completion_tokens_details\":{\"reasoning_tokens\":%u}", reasoning_of(r, r->told));
+    if (sim_stream_reasoning(r, r->told))
+        sim_buf_fmt(b, ",\"completion_tokens_details\":{\"reasoning_tokens\":%u}",
+                    sim_stream_reasoning(r, r->told));
     sim_buf_str(b, "}");
 }
 
-static void ids(const struct sim_request *r, struct sim_buf *b, uint32_t from, uint32_t n)
+void sim_stream_ids(const struct sim_request *r, struct sim_buf *b, uint32_t from, uint32_t n)
 {
     char w[SIM_WORD_MAX];
     sim_buf_str(b, "[");
@@ -92,7 +119,7 @@ static void prompt_ids(const struct sim_request *r, struct sim_buf *b)
     sim_buf_str(b, "]");
 }
 
-static void words(const struct sim_request *r, struct sim_buf *b, uint32_t from, uint32_t n)
+void sim_stream_words(const struct sim_request *r, struct sim_buf *b, uint32_t from, uint32_t n)
 {
     char w[SIM_WORD_MAX];
     for (uint32_t i = from; i < from + n; i++)
@@ -139,7 +166,7 @@ static void chunk(struct sim_request *r, const char *delta, size_t n, const char
     }
     if (r->token_ids) {
         sim_buf_str(&b, ",\"token_ids\":");
-        ids(r, &b, ids_from, ids_n);
+        sim_stream_ids(r, &b, ids_from, ids_n);
         if (r->events == 0 && !r->chat) {
             sim_buf_str(&b, ",\"prompt_token_ids\":");
             prompt_ids(r, &b);
@@ -162,6 +189,10 @@ static void chunk(struct sim_request *r, const char *delta, size_t n, const char
 static void role(struct sim_request *r)
 {
     r->begun = true;
+    if (r->shape != SIM_SHAPE_OPENAI) {
+        sim_native_begin(r);
+        return;
+    }
     if (!r->chat || has(r, SIM_F_NO_ROLE))
         return;
     const char *d = has(r, SIM_F_NULL_ROLE) ? "\"role\":\"assistant\",\"content\":null"
@@ -171,7 +202,8 @@ static void role(struct sim_request *r)
 
 void sim_stream_begin(struct sim_request *r)
 {
-    sim_http_begin(r->conn, 200, "text/event-stream; charset=utf-8", -1, "cache-control: no-cache\r\n");
+    sim_http_begin(r->conn, 200, by_lines(r) ? "application/x-ndjson" : "text/event-stream; charset=utf-8",
+                   -1, "cache-control: no-cache\r\n");
     sim_http_flush(r->conn);
 }
 
@@ -195,11 +227,17 @@ static void told(struct sim_request *r, struct sim_buf *delta, uint32_t from, ui
 static void say(struct sim_request *r, uint32_t from, uint32_t n)
 {
     struct sim_buf d = {0};
-    uint32_t reason = reasoning_of(r, from + n);
+    uint32_t reason = sim_stream_reasoning(r, from + n);
     reason = reason > from ? reason - from : 0;
     bool empty = has(r, SIM_F_EMPTY) && (r->events + 1) % (uint32_t)r->faults.value[SIM_F_EMPTY] == 0;
     bool odd = has(r, SIM_F_BAD_UTF8) && from <= (uint32_t)r->faults.value[SIM_F_BAD_UTF8] &&
                (uint32_t)r->faults.value[SIM_F_BAD_UTF8] < from + n;
+    if (r->shape != SIM_SHAPE_OPENAI) {
+        r->told = from + n;
+        r->e->told_tokens += n;
+        sim_native_tokens(r, from, n, empty, odd);
+        return;
+    }
     if (r->chat && has(r, SIM_F_TOOL_CALL)) {
         if (from == 0)
             sim_buf_fmt(&d,
@@ -208,7 +246,7 @@ static void say(struct sim_request *r, uint32_t from, uint32_t n)
                         r->id);
         else
             sim_buf_str(&d, "\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"");
-        words(r, &d, from, n);
+        sim_stream_words(r, &d, from, n);
         sim_buf_str(&d, "\"}}]");
         told(r, &d, from, n);
         return;
@@ -216,13 +254,13 @@ static void say(struct sim_request *r, uint32_t from, uint32_t n)
     if (r->chat && reason) {
         sim_buf_fmt(&d, "\"%s\":\"", r->e->opt.reasoning_key);
         if (!empty)
-            words(r, &d, from, reason);
+            sim_stream_words(r, &d, from, reason);
         sim_buf_str(&d, reason < n ? "\"," : "\"");
     }
     if (r->chat && reason < n)
         sim_buf_str(&d, "\"content\":\"");
     if (!empty)
-        words(r, &d, from + reason, n - reason);
+        sim_stream_words(r, &d, from + reason, n - reason);
     if (odd)
         sim_buf_str(&d, "\x80");
     if (r->chat && reason < n)
@@ -232,13 +270,18 @@ static void say(struct sim_request *r, uint32_t from, uint32_t n)
 
 static void done(struct sim_request *r)
 {
-    if (has(r, SIM_F_NO_DONE))
+    if (has(r, SIM_F_NO_DONE) || (r->shape != SIM_SHAPE_OPENAI && r->shape != SIM_SHAPE_SGLANG))
         return;
     event(r, "[DONE]", 6);
 }
 
 static void end(struct sim_request *r, const char *finish)
 {
+    if (r->shape != SIM_SHAPE_OPENAI) {
+        sim_native_end(r, finish);
+        done(r);
+        return;
+    }
     if (!has(r, SIM_F_NO_FINISH)) {
         const char *d = r->chat ? "\"content\":\"\"" : "";
         chunk(r, d, strlen(d), finish, 0, 0);
@@ -262,6 +305,22 @@ static bool over(struct sim_engine *e, struct sim_request *r, enum sim_finish ho
     return false;
 }
 
+static const char *error_text(const struct sim_request *r)
+{
+    switch (r->shape) {
+    case SIM_SHAPE_OLLAMA:
+    case SIM_SHAPE_OLLAMA_CHAT:
+    case SIM_SHAPE_TRITON: return "{\"error\":\"The engine failed on purpose.\"}";
+    case SIM_SHAPE_TGI: return "{\"error\":\"The engine failed on purpose.\",\"error_type\":\"generation\"}";
+    case SIM_SHAPE_RESPONSES:
+        return "{\"type\":\"error\",\"code\":\"server_error\",\"message\":\"The engine failed on purpose.\","
+               "\"param\":null}";
+    default:
+        return "{\"error\":{\"message\":\"The engine failed on purpose.\",\"type\":\"InternalServerError\","
+               "\"param\":null,\"code\":500}}";
+    }
+}
+
 /* Faults that end the stream before its time, once the tokens before are out. */
 static bool broken(struct sim_engine *e, struct sim_request *r)
 {
@@ -273,9 +332,7 @@ static bool broken(struct sim_engine *e, struct sim_request *r)
         enum sim_fault_id f = ends[i];
         if (!has(r, f) || r->told < (uint32_t)r->faults.value[f])
             continue;
-        const char *err = "{\"error\":{\"message\":\"The engine failed on "
-                          "purpose.\",\"type\":\"InternalServerError\",\"param\":null,"
-                          "\"code\":500}}";
+        const char *err = error_text(r);
         switch (f) {
         case SIM_F_CUT:
         case SIM_F_RST:
@@ -291,7 +348,7 @@ static bool broken(struct sim_engine *e, struct sim_request *r)
             sim_http_flush(c);
             return true;
         case SIM_F_ERROR_EVENT:
-            event(r, err, strlen(err));
+            sim_stream_event(r, r->shape == SIM_SHAPE_RESPONSES ? "error" : NULL, err, strlen(err));
             done(r);
             over(e, r, SIM_FIN_ERROR);
             return true;
@@ -368,27 +425,30 @@ bool sim_stream_tokens(struct sim_engine *e, struct sim_request *r)
 
 void sim_stream_answer(struct sim_engine *e, struct sim_request *r)
 {
-    struct sim_conn *c = r->conn;
     struct sim_buf b = {0};
-    uint32_t n = r->seq.generated, reason = reasoning_of(r, n);
+    uint32_t n = r->seq.generated, reason = sim_stream_reasoning(r, n);
     const char *finish = has(r, SIM_F_ABORT) ? "abort" : r->finish == SIM_FIN_STOP ? "stop" : "length";
     r->told = n;
     e->told_tokens += n;
+    if (r->shape != SIM_SHAPE_OPENAI) {
+        sim_native_answer(r, finish);
+        return;
+    }
     head(r, &b, false);
     sim_buf_str(&b,
                 r->chat ? "{\"index\":0,\"message\":{\"role\":\"assistant\"," : "{\"index\":0,\"text\":\"");
     if (reason) {
         sim_buf_fmt(&b, "\"%s\":\"", e->opt.reasoning_key);
-        words(r, &b, 0, reason);
+        sim_stream_words(r, &b, 0, reason);
         sim_buf_str(&b, "\",");
     }
     if (r->chat)
         sim_buf_str(&b, "\"content\":\"");
-    words(r, &b, reason, n - reason);
+    sim_stream_words(r, &b, reason, n - reason);
     sim_buf_str(&b, r->chat ? "\"},\"logprobs\":null" : "\",\"logprobs\":null");
     if (r->token_ids) {
         sim_buf_str(&b, ",\"token_ids\":");
-        ids(r, &b, 0, n);
+        sim_stream_ids(r, &b, 0, n);
         sim_buf_str(&b, ",\"prompt_token_ids\":");
         prompt_ids(r, &b);
     }
@@ -398,17 +458,24 @@ void sim_stream_answer(struct sim_engine *e, struct sim_request *r)
     tail(r, &b, true);
     if (has(r, SIM_F_BAD_JSON))
         b.n = b.n * 2 / 3;
-    if (b.failed)
+    sim_stream_document(r, &b);
+}
+
+void sim_stream_document(struct sim_request *r, struct sim_buf *b)
+{
+    struct sim_conn *c = r->conn;
+    struct sim_engine *e = r->e;
+    if (b->failed)
         c->out.failed = true;
-    sim_http_begin(c, 200, "application/json", (int64_t)b.n, NULL);
+    sim_http_begin(c, 200, "application/json", (int64_t)b->n, NULL);
     bool rst = has(r, SIM_F_RST);
     if (rst || has(r, SIM_F_CUT)) {
-        sim_http_body(c, b.p, b.n / 2);
+        sim_http_body(c, b->p, b->n / 2);
         sim_engine_finish(e, r, SIM_FIN_ERROR);
         sim_http_cut(c, rst);
     } else {
-        sim_http_body(c, b.p, b.n);
+        sim_http_body(c, b->p, b->n);
         over(e, r, r->finish);
     }
-    sim_buf_free(&b);
+    sim_buf_free(b);
 }

@@ -315,7 +315,7 @@ static void take(struct jm_call *c, struct jm_said *said, int64_t t)
     c->ended |= said->ended;
     if (said->finish[0]) {
         memcpy(c->r.finish, said->finish, sizeof c->r.finish);
-        if (said->text[0])
+        if (said->text[0] && strncmp(said->finish, "abort", 5) == 0)
             set_words(c, said->text);
         c->finished = !(c->answers & ~c->ended); /* of several answers all must have ended */
     }
@@ -407,7 +407,7 @@ static void end_whole(struct jm_call *c, bool cut, const char *words, int64_t t)
         take_usage(c, &said, t);
         c->load_ns = said.load_ns;
         memcpy(c->r.finish, said.finish, sizeof c->r.finish);
-        if (said.text[0])
+        if (said.text[0] && strncmp(said.finish, "abort", 5) == 0)
             set_words(c, said.text);
         c->finished = true;
     }

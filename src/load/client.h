@@ -32,6 +32,9 @@ void jm_client_release(struct jm_client *c);
 int jm_client_request(const struct jm_client *c, const char *method, const char *path, bool keep_alive,
                       struct jm_span body, struct jm_str *out, struct jm_err *err);
 
+/* jm_load_probe without the process, whose search goes through all of /proc. */
+int jm_probe_engine(const struct jm_load_cfg *cfg, struct jm_endpoint *out, struct jm_err *err);
+
 struct jm_reply {
     int status;
     struct jm_str body;

@@ -239,6 +239,8 @@ static void name_engine(const struct jm_load_cfg *cfg, struct jm_client *c, cons
         if (strcmp(e->path, "/version") != 0)
             found = confirm(cfg, c, e, false, out, &slow);
     }
+    if (!found && out->simulated) /* it acts as vLLM unless it acts as one of the others */
+        settle(&engines[0], out);
     if (out->simulated)
         snprintf(out->engine, sizeof out->engine, "joulemark-sim");
     else if (found)
@@ -255,8 +257,8 @@ static void name_engine(const struct jm_load_cfg *cfg, struct jm_client *c, cons
         snprintf(out->engine, sizeof out->engine, "%.40s", owner);
 }
 
-int jm_load_probe(const struct jm_load_cfg *cfg, const char *proc_root, struct jm_endpoint *out,
-                  struct jm_err *err)
+static int probe(const struct jm_load_cfg *cfg, const char *proc_root, bool find_pid, struct jm_endpoint *out,
+                 struct jm_err *err)
 {
     struct jm_client c;
     char owner[64] = "";
@@ -272,13 +274,24 @@ int jm_load_probe(const struct jm_load_cfg *cfg, const char *proc_root, struct j
     if (rc == 0) {
         out->local = c.local;
         name_engine(cfg, &c, owner, out);
-        if (out->local)
+        if (out->local && find_pid)
             out->pid = jm_listener_find(proc_root ? proc_root : "/proc", out->port, out->pid_why,
                                         sizeof out->pid_why);
-        else
+        else if (!out->local)
             snprintf(out->pid_why, sizeof out->pid_why, "the endpoint is on another machine (%s)",
                      c.setup.proxy ? "behind a proxy" : c.target.addr[c.target.good].text);
     }
     jm_client_release(&c);
     return rc;
+}
+
+int jm_load_probe(const struct jm_load_cfg *cfg, const char *proc_root, struct jm_endpoint *out,
+                  struct jm_err *err)
+{
+    return probe(cfg, proc_root, true, out, err);
+}
+
+int jm_probe_engine(const struct jm_load_cfg *cfg, struct jm_endpoint *out, struct jm_err *err)
+{
+    return probe(cfg, NULL, false, out, err);
 }

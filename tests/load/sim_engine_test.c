@@ -19,115 +19,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "load/load.h"
-
-#define MS JM_NS_PER_MS
-
-extern char **environ;
-
-struct engine {
-    pid_t pid;
-    char url[64], truth[64];
-};
-
-static char program[1000];
-static pid_t running; /* so that a failed test leaves no engine behind */
-
-static void start(struct engine *e, const char *more)
-{
-    char line[512] = "";
-    int out[2];
-    posix_spawn_file_actions_t fa;
-    snprintf(e->truth, sizeof e->truth, "/tmp/jm-engine-%d.json", (int)getpid());
-    char *argv[] = {program,           (char *)"engine", (char *)"--speed", (char *)"40",
-                    (char *)"--truth", e->truth,         (char *)more,      NULL};
-    assert_int_equal(pipe(out), 0);
-    posix_spawn_file_actions_init(&fa);
-    posix_spawn_file_actions_adddup2(&fa, out[1], 1);
-    posix_spawn_file_actions_addclose(&fa, out[0]);
-    assert_int_equal(posix_spawn(&e->pid, program, &fa, NULL, argv, environ), 0);
-    running = e->pid;
-    posix_spawn_file_actions_destroy(&fa);
-    close(out[1]);
-    FILE *f = fdopen(out[0], "r");
-    assert_non_null(fgets(line, sizeof line, f));
-    fclose(f);
-    char *u = strstr(line, "\"url\":\"");
-    assert_non_null(u);
-    snprintf(e->url, sizeof e->url, "%.*s", (int)strcspn(u + 7, "\""), u + 7);
-}
-
-static void stop(struct engine *e)
-{
-    int status;
-    kill(e->pid, SIGTERM);
-    waitpid(e->pid, &status, 0);
-    running = 0;
-}
-
-struct book {
-    struct jm_request r[512];
-    int n;
-    unsigned flags; /* of all token events together */
-    int64_t known;  /* tokens that events told */
-    char facts[8192];
-};
-
-static void keep(void *self, const struct jm_request *r, const struct jm_token_event *ev, size_t n,
-                 struct jm_span p, struct jm_span o)
-{
-    struct book *b = self;
-    (void)p, (void)o;
-    if (b->n == 512)
-        abort();
-    b->r[b->n++] = *r;
-    for (size_t i = 0; i < n; i++) {
-        b->flags |= ev[i].flags;
-        b->known += ev[i].tokens;
-    }
-}
-
-static void put(void *self, const char *key, const char *value)
-{
-    struct book *b = self;
-    size_t n = strlen(b->facts);
-    snprintf(b->facts + n, sizeof b->facts - n, "%s=%s\n", key, value);
-}
-
-static void run(const struct jm_load_cfg *cfg, struct book *b)
-{
-    struct jm_load_sink sink = {b, keep};
-    struct jm_load *l = NULL;
-    struct jm_load_live live;
-    struct jm_err err;
-    memset(b, 0, sizeof *b);
-    if (jm_load_new(cfg, &sink, &l, &err) != 0)
-        fail_msg("%s", err.text);
-    if (jm_load_start(l, &err) != 0)
-        fail_msg("%s", err.text);
-    for (int i = 0; i < 20000; i++) {
-        jm_load_live(l, &live);
-        if (live.finished >= cfg->max_requests)
-            break;
-        usleep(1000);
-    }
-    jm_load_drain(l, 2000 * MS);
-    jm_load_facts(l, put, b);
-    jm_load_free(l);
-}
-
-static struct jm_load_cfg cfg_for(const struct engine *e)
-{
-    return (struct jm_load_cfg){.url = e->url,
-                                .concurrency = 4,
-                                .isl = 100,
-                                .osl = 24,
-                                .ignore_eos = true,
-                                .temperature = NAN,
-                                .max_requests = 60,
-                                .connect_ns = 3000 * MS,
-                                .header_ns = 3000 * MS,
-                                .stall_ns = 3000 * MS};
-}
+#include "simkit.h"
 
 static int64_t number(const struct jm_json *o, const char *key)
 {
@@ -145,17 +37,17 @@ static int by_closed(const void *a, const void *b)
 /* Every count is the engine's own; no stamp lies before its cause. */
 static void counts_and_order_agree_with_the_truth(void **state)
 {
-    static struct book b;
-    struct engine e;
+    static struct simkit_book b;
+    struct simkit e;
     struct jm_str text;
     struct jm_json *truth = NULL;
     struct jm_err err;
     (void)state;
-    start(&e, "--prompt-tokens-details");
-    struct jm_load_cfg cfg = cfg_for(&e);
+    simkit_start(&e, "--prompt-tokens-details", NULL);
+    struct jm_load_cfg cfg = simkit_cfg(&e);
     cfg.concurrency = 1; /* then the engine's order is ours */
-    run(&cfg, &b);
-    stop(&e);
+    simkit_run(&cfg, &b);
+    simkit_stop(&e);
     assert_int_equal(b.n, 60);
     jm_str_init(&text);
     assert_int_equal(jm_file_read(e.truth, 1 << 24, &text, &err), 0);
@@ -192,27 +84,30 @@ static void counts_and_order_agree_with_the_truth(void **state)
 
 static void the_endpoint_is_known(void **state)
 {
-    struct engine e;
+    struct simkit e;
     struct jm_endpoint p;
     struct jm_err err;
     (void)state;
-    start(&e, NULL);
-    struct jm_load_cfg cfg = cfg_for(&e);
+    simkit_start(&e, NULL);
+    struct jm_load_cfg cfg = simkit_cfg(&e);
     assert_int_equal(jm_load_probe(&cfg, NULL, &p, &err), 0);
     assert_true(p.simulated && p.local && !p.tls);
     assert_string_equal(p.model, "8b-h100");
     assert_string_equal(p.engine, "joulemark-sim");
+    assert_string_equal(p.kind, "vllm");
+    assert_string_equal(p.dialect, "openai.chat");
+    assert_true(p.counts);
     assert_int_equal(p.max_model_len, 32768);
     assert_int_equal(p.pid, e.pid);
-    stop(&e);
+    simkit_stop(&e);
     assert_int_equal(jm_load_probe(&cfg, NULL, &p, &err), JM_ENET);
-    start(&e, "--api-key=secret");
+    simkit_start(&e, "--api-key=secret", NULL);
     cfg.url = e.url;
     assert_int_equal(jm_load_probe(&cfg, NULL, &p, &err), JM_EDENIED);
     assert_non_null(strstr(err.text, "API key"));
     cfg.api_key = "secret";
     assert_int_equal(jm_load_probe(&cfg, NULL, &p, &err), 0);
-    stop(&e);
+    simkit_stop(&e);
     unlink(e.truth);
 }
 
@@ -268,24 +163,25 @@ static void every_fault_is_told(void **state)
         {"http10", JM_END_OK, 24, 0},
         {"bad-chunk=5", JM_END_PROTOCOL, -1, 0},
     };
-    static struct book b;
-    struct engine e;
+    static struct simkit_book b;
+    struct simkit e;
     char path[] = "/tmp/jm-prompts-XXXXXX";
     int fd = mkstemp(path);
     (void)state;
     assert_int_equal(write(fd, "{\"prompt\":\"the energy of one token\"}\n", 37), 37);
     close(fd);
-    start(&e, NULL);
+    simkit_start(&e, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct jm_load_cfg cfg = cfg_for(&e);
+        struct jm_load_cfg cfg = simkit_cfg(&e);
         char model[100];
+        cfg.counts = JM_COUNTS_USAGE;
         snprintf(model, sizeof model, "8b-h100+%s", rows[i].fault);
         cfg.model = model;
         cfg.prompts_path = path;
         cfg.max_requests = cfg.concurrency = 1;
         if (rows[i].end == JM_END_STALLED)
             cfg.stall_ns = 200 * MS;
-        run(&cfg, &b);
+        simkit_run(&cfg, &b);
         const struct jm_request *r = &b.r[0];
         if (b.n != 1 || (int)r->end != rows[i].end ||
             (rows[i].output != -2 && r->output_tokens != rows[i].output) ||
@@ -295,7 +191,7 @@ static void every_fault_is_told(void **state)
         if (strcmp(rows[i].fault, "fake-stop=5") == 0)
             assert_non_null(strstr(b.facts, "load.osl.kept=0 of 1\n"));
     }
-    stop(&e);
+    simkit_stop(&e);
     unlink(e.truth);
     unlink(path);
 }
@@ -304,18 +200,18 @@ static void every_fault_is_told(void **state)
  * many. */
 static void tokens_an_event_are_told(void **state)
 {
-    static struct book b;
+    static struct simkit_book b;
     static const char *const extra[] = {
         "{\"stream_options\":{\"include_usage\":true,\"continuous_usage_stats\":true}}",
         "{\"return_token_ids\":true}"};
-    struct engine e;
+    struct simkit e;
     (void)state;
-    start(&e, "--stream-interval=5");
+    simkit_start(&e, "--stream-interval=5", NULL);
     for (int k = 0; k < 2; k++) {
-        struct jm_load_cfg cfg = cfg_for(&e);
+        struct jm_load_cfg cfg = simkit_cfg(&e);
         cfg.extra_json = extra[k];
         cfg.max_requests = 8;
-        run(&cfg, &b);
+        simkit_run(&cfg, &b);
         assert_int_equal(b.n, 8);
         for (int i = 0; i < 8; i++) {
             assert_int_equal(b.r[i].end, JM_END_OK);
@@ -324,7 +220,7 @@ static void tokens_an_event_are_told(void **state)
         if (b.known != 8 * 24)
             fail_msg("%s: events told %lld of %d tokens", extra[k], (long long)b.known, 8 * 24);
     }
-    stop(&e);
+    simkit_stop(&e);
     unlink(e.truth);
 }
 
@@ -336,12 +232,5 @@ int main(void)
         cmocka_unit_test(every_fault_is_told),
         cmocka_unit_test(tokens_an_event_are_told),
     };
-    const char *build = getenv("JM_BUILD");
-    snprintf(program, sizeof program, "%s/sim/joulemark-sim", build ? build : "build");
-    if (access(program, X_OK) != 0)
-        return 77;
-    int rc = cmocka_run_group_tests(tests, NULL, NULL);
-    if (running > 0)
-        kill(running, SIGKILL);
-    return rc;
+    return simkit_main(tests, sizeof tests / sizeof *tests);
 }
