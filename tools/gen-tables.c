@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a page of docs/ from the program's own tables: gen-tables
- * metrics|definitions|checks|meters|importers */
+ * metrics|definitions|checks|meters|importers|engine-metrics */
 #include <stdio.h>
 #include <string.h>
 
 #include "audit/audit.h"
 #include "compute/compute.h"
 #include "compute/explain.h"
+#include "engine/telemetry.h"
 #include "import/import.h"
 #include "meter/meter.h"
 #include "meter/nvml.h"
@@ -261,22 +262,104 @@ static void importers(void)
     }
 }
 
+static void engines(void)
+{
+    static const char *const parts[] = {"", "_sum", "_count", "_bucket"};
+    puts("# The engine's own metrics\n\nMade from the tables in src/engine by `make docs`; do not edit.\n\n"
+         "`bench` looks for the metrics of the engine that it loads, where that engine usually has them, and "
+         "keeps "
+         "their texts in the run file. `--engine-metrics URL`\nnames them instead, once for each replica; "
+         "`off` leaves "
+         "them out. `record`, `run` and `idle` take the same option. That there is no answer is a\nfact of "
+         "the run, "
+         "with its reason, and never a failure.\n\n"
+         "## What is kept, and when\n\n"
+         "- A thread a source, with a deadline of 2 s: one that hangs delays nobody. At the edges of windows "
+         "a whole "
+         "text right before and right after the\n  edge; in between one a second, cut down to the lines that "
+         "counters "
+         "and gauges are read from (its first line says so). Asking takes at most\n  1/20 of the time. An "
+         "hour of a "
+         "200 kB text is some megabytes.\n"
+         "- The texts are raw: `show` reads them again each time. `/slots` of llama.cpp shows prompts to "
+         "whoever asks; "
+         "only its numbers are kept.\n"
+         "- A source that does not answer leaves a note with its reason in place of the text; the next try "
+         "comes "
+         "later and later, up to 10 s.\n"
+         "- Beside them the CPU seconds of the host and of the endpoint's processes, where it runs on this "
+         "machine.\n\n"
+         "## How figures come from them\n\n"
+         "- **Counters** only move forward: what is added up is how far each series moved. A decrease, a "
+         "younger "
+         "`_created` or a younger\n  `process_start_time_seconds` is a restart: what follows is a lower "
+         "bound, and an "
+         "error of the window. A label value that is new began at 0.\n"
+         "- **Edges**: a counter at an edge lies between the last text before it and the first one after it. "
+         "It is "
+         "interpolated between them, and both are\n  its bounds, which stand beside the value.\n"
+         "- **Per step before per request**: where an engine counts tokens as they are made, that count is "
+         "taken; it "
+         "holds the tokens of aborted requests, and\n  `j_per.engine_token` divides by it. Where it counts "
+         "at the end "
+         "of a request, it is held against the requests that ended in the window, and\n  there is no energy "
+         "per engine "
+         "token.\n"
+         "- **Replicas** (other labels, other sources) are added up; ranks of one replica are not; shares "
+         "are a mean. "
+         "A series that stands twice counts once.\n"
+         "- **Gauges** are means over time by the trapezoid, stretches of more than 3 s without a text left "
+         "out.\n"
+         "- **Histograms** tell in which bucket a quantile lies: those edges are its interval.\n"
+         "- The type is what `# TYPE` says, never what a name ends with; `:` and `_` in names are alike. "
+         "Gauges that "
+         "begin again at each scrape are never read.\n\n"
+         "Metrics `engine.*` are in the [catalogue](metrics.md), the checks `engine.*` in "
+         "[checks](checks.md), how to add "
+         "an engine in\n[add an engine](contributing/add-an-engine.md).\n");
+    for (size_t d = 0; jm_engine_dialects[d]; d++) {
+        const struct jm_engine_dialect *e = jm_engine_dialects[d];
+        printf("## %s (`%s`)\n\nAt `%s`", e->title, e->name, e->paths);
+        if (e->enable)
+            printf(", with %s", e->enable);
+        printf(". Source: %s.\n\n", e->source);
+        for (size_t i = 0; e->traps[i]; i++)
+            printf("- %s\n", e->traps[i]);
+        if (e->ranks)
+            printf("- not added up: copies with another %s\n", e->ranks);
+        if (strcmp(e->name, "joulemark-sim") == 0) {
+            puts("");
+            continue;
+        }
+        puts("\n| quantity | family | of it | note |\n| --- | --- | --- | --- |");
+        for (const struct jm_engine_map *m = e->map; m->name; m++) {
+            char of[160];
+            putchar('|');
+            cell(jm_eq_name((int)m->q));
+            printf(" `%s%s` |", m->name, parts[m->part]);
+            snprintf(of, sizeof of, "%s%s%s", m->label ? m->label : "", m->label && m->rank ? "; " : "",
+                     m->rank ? "where the one above is missing" : "");
+            cell(of);
+            cell(m->note);
+            putchar('\n');
+        }
+        puts("");
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*write)(void);
-    } pages[] = {{"metrics", metrics},
-                 {"definitions", definitions},
-                 {"checks", checks},
-                 {"meters", meters},
-                 {"importers", importers}};
+    } pages[] = {{"metrics", metrics}, {"definitions", definitions}, {"checks", checks},
+                 {"meters", meters},   {"importers", importers},     {"engine-metrics", engines}};
     for (size_t i = 0; argc == 2 && i < sizeof pages / sizeof pages[0]; i++) {
         if (strcmp(argv[1], pages[i].name) == 0) {
             pages[i].write();
             return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 4;
         }
     }
-    fprintf(stderr, "usage: gen-tables metrics|definitions|checks|meters|importers\n");
+    fprintf(stderr, "usage: gen-tables metrics|definitions|checks|meters|importers|engine-metrics\n");
     return 2;
 }

@@ -241,7 +241,7 @@ void jm_svg_engine(const struct jm_report *r, struct jm_str *s)
             break;
         }
     panels = (n[0] > 0) + (n[1] > 0);
-    double h = panels > 1 ? 340 : 200, y = 24;
+    double h = panels > 1 ? 350 : 200, y = 24;
     jm_str_addf(
         s,
         "<figure><svg viewBox='0 0 %g %g' role='img' aria-label='Requests running and waiting in the engine, "
@@ -260,7 +260,7 @@ void jm_svg_engine(const struct jm_report *r, struct jm_str *s)
                 series(s, &p, &r->series[i], origin, drawn++);
         x_axis(s, &p);
         jm_str_addf(s, "<text class='cap' x='%g' y='%g'>%s</text>", LEFT, y - 10, title[k]);
-        y += 164;
+        y += 172;
     }
     jm_str_addf(s, "</svg></figure><ul class='legend'>");
     drawn = 0;
