@@ -46,6 +46,46 @@ static void a_stepped_wall_clock_is_seen(void **state)
     assert_int_equal(s.stepped, 1);
 }
 
+/* Bytes that waited behind a lost packet have a stamp of before they could be read; a wall clock that was set
+ * back looks the same, and is told apart by a new pair. */
+static void bytes_that_waited(void **state)
+{
+    struct jm_vclock vc = {0};
+    struct jm_clock clock = jm_clock_virtual(&vc, NULL);
+    struct jm_stamps s;
+    (void)state;
+    *vc.now = 1000 * JM_NS_PER_S;
+    vc.real_offset = 5000 * JM_NS_PER_S;
+    jm_stamps_init(&s, clock);
+    int64_t now = *vc.now, floor = now - 2 * JM_NS_PER_MS, t;
+    t = jm_stamps_convert(&s, now - JM_NS_PER_MS + vc.real_offset, now, 0);
+    assert_true(jm_stamps_readable(&s, t, now, floor) == now - JM_NS_PER_MS); /* after the floor: as it is */
+    assert_int_equal(s.held, 0);
+    t = jm_stamps_convert(&s, now - 200 * JM_NS_PER_MS + vc.real_offset, now, 0);
+    assert_true(jm_stamps_readable(&s, t, now, floor) == floor);
+    assert_int_equal(s.held, 1);
+    assert_true(jm_stamps_readable(&s, t, now, 0) == t); /* nothing known */
+    assert_int_equal(s.kernel, 2);
+    /* set back by 1 s, in the middle of a wait of 5 s for the first token: `earliest` alone cannot see it */
+    vc.real_offset -= JM_NS_PER_S;
+    *vc.now += 100 * JM_NS_PER_MS;
+    now = *vc.now;
+    floor = now - 2 * JM_NS_PER_MS;
+    t = jm_stamps_convert(&s, now - JM_NS_PER_MS + vc.real_offset, now, now - 5 * JM_NS_PER_S);
+    assert_true(t == now - JM_NS_PER_MS - JM_NS_PER_S);
+    assert_true(jm_stamps_readable(&s, t, now, floor) == now - JM_NS_PER_MS);
+    assert_int_equal(s.held, 1);
+    assert_int_equal(s.stepped, 0);
+    /* stamped before a step back and read after it, late: it fits no pair any more */
+    int64_t stamped = now + vc.real_offset;
+    vc.real_offset -= 10 * JM_NS_PER_S;
+    *vc.now += 100 * JM_NS_PER_MS;
+    now = *vc.now;
+    t = jm_stamps_convert(&s, stamped - 200 * JM_NS_PER_MS, now, now - 5 * JM_NS_PER_S);
+    assert_true(jm_stamps_readable(&s, t, now, now - JM_NS_PER_MS) == now);
+    assert_int_equal(s.stepped, 1);
+}
+
 static void this_kernel_stamps(void **state)
 {
     struct jm_clock clock = jm_clock_system();
@@ -96,9 +136,8 @@ static void old_seconds_are_forgotten(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stepped_wall_clock_is_seen),
-        cmocka_unit_test(this_kernel_stamps),
-        cmocka_unit_test(quantiles_are_near),
+        cmocka_unit_test(a_stepped_wall_clock_is_seen), cmocka_unit_test(bytes_that_waited),
+        cmocka_unit_test(this_kernel_stamps),           cmocka_unit_test(quantiles_are_near),
         cmocka_unit_test(old_seconds_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

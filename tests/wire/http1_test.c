@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -165,6 +166,39 @@ static void headers_are_found(void **state)
     jm_http1_release(&h);
 }
 
+/* llama.cpp: "timeout=5, max=100"; Apache counts max down. What is no number promises nothing. */
+static void keep_alive_is_read(void **state)
+{
+    static const struct {
+        const char *headers;
+        int64_t s, most;
+    } said[] = {
+        {"Keep-Alive: timeout=5, max=100\r\n", 5, 100},
+        {"keep-alive: MAX = 0 ,timeout= 60\r\n", 60, 0},
+        {"Keep-Alive: timeout=5\r\nKeep-Alive: max=3\r\n", 5, 3},
+        {"", -1, -1},
+        {"Keep-Alive:\r\n", -1, -1},
+        {"Keep-Alive: timeout, max=, =4, foo=1\r\n", -1, -1},
+        {"Keep-Alive: timeout=-5, max=9999999999999999999999\r\n", -1, -1},
+        {"Keep-Alive: timeout=\"5\"\r\n", -1, -1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        struct jm_http1 h;
+        struct jm_span body, in;
+        char text[256];
+        jm_http1_init(&h, NULL);
+        snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\n%sContent-Length: 0\r\n\r\n", said[i].headers);
+        in = jm_span_of(text);
+        assert_int_equal(jm_http1_next(&h, &in, &body, NULL), JM_HTTP1_HEAD);
+        if (h.keep_s != said[i].s || h.keep_most != said[i].most)
+            fail_msg("%s: %lld, %lld", said[i].headers, (long long)h.keep_s, (long long)h.keep_most);
+        jm_http1_reset(&h);
+        assert_int_equal(h.keep_s, -1);
+        jm_http1_release(&h);
+    }
+}
+
 static void limits_hold(void **state)
 {
     struct jm_http1 h;
@@ -249,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_split_gives_the_same),
         cmocka_unit_test(headers_are_found),
+        cmocka_unit_test(keep_alive_is_read),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(closed_without_an_answer_is_told_apart),
         cmocka_unit_test(requests_are_written),

@@ -477,6 +477,43 @@ static void members_are_found(void **state)
     assert_int_equal(jm_jsonscan_init(&s, none, 1, &err), JM_EINVAL);
 }
 
+/* Paths that begin alike are one way down, but each has its own end; a part of an array and a member of the
+ * same place are apart. */
+static void paths_share_their_beginning(void **state)
+{
+    static const char *const paths[] = {"a", "a.b", "a.b.c", "a[]", "a[].b", "a.b[]", "a.b", "ab", "a.bc"};
+    enum { N = sizeof paths / sizeof *paths };
+    struct jm_jsonscan s;
+    struct jm_jsonfound f[N];
+    struct jm_err err;
+    (void)state;
+    assert_int_equal(jm_jsonscan_init(&s, paths, N, &err), 0);
+    struct jm_span doc =
+        JM_SPAN("{\"\":0,\"a\":{\"b\":{\"c\":1,\"\\u0063\":2},\"bc\":[3]},\"ab\":\"4\",\"abc\":5}");
+    assert_int_equal(jm_jsonscan_run(&s, doc, f, &err), 0);
+    static const char *const want[N] = {"{\"b\":{\"c\":1,\"\\u0063\":2},\"bc\":[3]}",
+                                        "{\"c\":1,\"\\u0063\":2}",
+                                        "2",
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        "{\"c\":1,\"\\u0063\":2}",
+                                        "4",
+                                        "[3]"};
+    static const unsigned hits[N] = {1, 1, 2, 0, 0, 0, 1, 1, 1};
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(f[i].hits, hits[i]);
+        if (want[i])
+            assert_true(jm_span_is(f[i].v.raw, want[i]));
+    }
+    doc = JM_SPAN("{\"a\":[{\"b\":7},[{\"b\":8}],{\"b\":9}]}");
+    assert_int_equal(jm_jsonscan_run(&s, doc, f, &err), 0);
+    assert_int_equal(f[3].hits, 3);
+    assert_int_equal(f[4].hits, 2);
+    assert_true(jm_span_is(f[4].v.raw, "9"));
+    assert_int_equal(f[1].hits, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -487,6 +524,7 @@ int main(void)
         cmocka_unit_test(random_documents_agree_with_jansson),
         cmocka_unit_test(damaged_documents_agree_with_jansson),
         cmocka_unit_test(pieces_give_the_same_tokens),
+        cmocka_unit_test(paths_share_their_beginning),
         cmocka_unit_test(members_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
