@@ -58,6 +58,14 @@ int jm_check_meters(const struct jm_run *run, struct jm_report *r, struct jm_err
     }
     if (energy)
         return 0;
+    if (!r->n_meters && r->n_claims) /* a result file of another tool: its number is about something else */
+        return jm_finding_at(
+            r,
+            jm_report_finding(
+                r, "meters.none", JM_SEV_INFO,
+                "the file holds no readings of a meter: an energy that it states is declared, and cannot "
+                "be computed again"),
+            -1, err, NULL);
     const char *why = "";
     for (size_t i = 0; i < r->n_meters; i++)
         if (r->meters[i].reason && r->meters[i].reason[0] && !why[0])

@@ -12,6 +12,14 @@
 static const double quantiles[] = {0.5, 0.9, 0.95, 0.99};
 #define N_Q (sizeof quantiles / sizeof quantiles[0])
 
+int jm_lat_find(const char *id)
+{
+    for (int l = 0; l < JM_LAT_COUNT; l++)
+        if (strcmp(ids[l], id) == 0)
+            return l;
+    return -1;
+}
+
 static struct jm_result *row(struct jm_calc *c, const struct jm_calc_window *w, const char *id, double q,
                              double value, int64_t n)
 {

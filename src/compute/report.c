@@ -199,6 +199,8 @@ static int fill(struct jm_calc *c)
     if (!rc)
         rc = jm_results_trials(c);
     if (!rc)
+        rc = jm_claims_make(c);
+    if (!rc)
         rc = jm_series_make(c);
     return rc ? rc : totals(c);
 }

@@ -437,7 +437,7 @@ void jm_build_timed(struct jm_build *b, struct jm_request *q, int64_t start, int
     if (b->rc)
         return;
     int64_t at = start < 0 ? b->t0 : start, last = -1;
-    q->t[JM_T_SCHEDULED] = q->t[JM_T_SENT] = at;
+    q->t[JM_T_SCHEDULED] = at; /* what the tool counts from; when it was sent is not known */
     if (ttft >= 0) {
         int64_t first = add(at, ttft);
         q->t[JM_T_FIRST_EVENT] = q->t[JM_T_FIRST_CHUNK] = q->t[JM_T_FIRST_TOKEN] = first;

@@ -119,6 +119,19 @@ struct jm_dist { /* of ISL, OSL */
     double mean, min, p50, p90, p99, max; /* NAN when n == 0 */
 };
 
+/* A number that an imported file states about itself, beside what is computed again from the same file. It is
+ * never a result where there is one of our own. */
+struct jm_claim {
+    const char *key, *metric, *stat, *unit, *source; /* as jm_run_claim; "" where there is none */
+    enum jm_boundary boundary;
+    int window;      /* index, -1: the whole file */
+    double value;    /* as the file has it; NAN: no number */
+    double claimed;  /* in the metric's unit, NAN where metric or unit are not known */
+    double again;    /* computed again, in the metric's unit; NAN: it cannot be */
+    bool differs;    /* both are there, and further apart than the file's digits explain */
+    const char *why; /* of a difference, or why there is nothing to compare; NULL */
+};
+
 struct jm_kv {
     const char *key, *value;
 };
@@ -223,6 +236,8 @@ struct jm_report {
     size_t n_hist, cap_hist;
     struct jm_token_totals tokens;
     struct jm_request_totals requests;
+    struct jm_claim *claims; /* of an imported run */
+    size_t n_claims;
     bool has_requests;
     const char *engine_mode; /* "auto", "given", "off", NULL: not known */
     struct jm_engine_source *engine;

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "show/assets.h"
+#include "show/claims.h"
 #include "show/engine.h"
 #include "show/fmt.h"
 #include "show/html_script.h"
@@ -358,6 +359,31 @@ static void requests(struct jm_str *s, const struct jm_report *r)
     jm_str_adds(s, "</tbody></table></section>");
 }
 
+static void claims(struct jm_str *s, const struct jm_report *r)
+{
+    char v[JM_CLAIMS_FMT];
+    if (!r->n_claims)
+        return;
+    jm_str_adds(s, "<section><h2>What the file says of itself</h2><div class='scroll'><table><thead><tr><th "
+                   "scope='col'>number</th><th scope='col' class='n'>in the file</th><th scope='col' "
+                   "class='n'>computed again</th><th scope='col'></th></tr></thead><tbody>");
+    for (size_t i = 0; i < r->n_claims; i++) {
+        const struct jm_claim *k = &r->claims[i];
+        if (!jm_claims_shown(r, i, false))
+            continue;
+        jm_str_adds(s, "<tr><th scope='row'><code>");
+        esc(s, k->key);
+        jm_str_adds(s, "</code></th><td class='n'>");
+        esc(s, jm_claims_value(v, k, false));
+        jm_str_adds(s, "</td><td class='n'>");
+        esc(s, jm_claims_value(v, k, true));
+        jm_str_adds(s, k->differs ? "</td><td><b>" : "</td><td>");
+        esc(s, jm_claims_verdict(v, k));
+        jm_str_adds(s, k->differs ? "</b></td></tr>" : "</td></tr>");
+    }
+    jm_str_adds(s, "</tbody></table></div></section>");
+}
+
 static void findings(struct jm_str *s, const struct jm_report *r)
 {
     jm_str_adds(s, "<section><h2>Findings</h2>");
@@ -498,6 +524,7 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
     latency(s, r);
     requests(s, r);
     jm_show_engine_html(r, s);
+    claims(s, r);
     findings(s, r);
     disclosure(s, o);
     environment(s, r);

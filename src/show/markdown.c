@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "show/claims.h"
 #include "show/engine.h"
 #include "show/fmt.h"
 #include "show/formats.h"
@@ -46,6 +47,28 @@ static void energy(struct jm_str *s, const struct jm_report *r)
             jm_str_adds(s, ": ");
             jm_markdown_escape(s, x->q.reasons);
         }
+        jm_str_adds(s, " |\n");
+    }
+}
+
+static void claims(struct jm_str *s, const struct jm_report *r)
+{
+    char a[JM_CLAIMS_FMT], b[JM_CLAIMS_FMT], v[JM_CLAIMS_FMT];
+    if (!r->n_claims)
+        return;
+    jm_str_adds(s, "\n| the file says | in the file | computed again | |\n|---|---:|---:|---|\n");
+    for (size_t i = 0; i < r->n_claims; i++) {
+        const struct jm_claim *k = &r->claims[i];
+        if (!jm_claims_shown(r, i, false))
+            continue;
+        jm_str_adds(s, "| ");
+        esc(s, k->key);
+        jm_str_adds(s, " | ");
+        esc(s, jm_claims_value(a, k, false));
+        jm_str_adds(s, " | ");
+        esc(s, jm_claims_value(b, k, true));
+        jm_str_adds(s, " | ");
+        esc(s, jm_claims_verdict(v, k));
         jm_str_adds(s, " |\n");
     }
 }
@@ -124,6 +147,7 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
                     jm_fmt_count(b, r->requests.failed + r->requests.aborted),
                     jm_fmt_count(v, r->tokens.output));
     jm_show_engine_markdown(r, s);
+    claims(s, r);
     if (r->n_findings)
         jm_str_adds(s, "\n## Findings\n\n");
     for (size_t i = 0; i < r->n_findings; i++) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "show/claims.h"
 #include "show/engine.h"
 #include "show/fmt.h"
 #include "show/formats.h"
@@ -451,6 +452,7 @@ int jm_show_text(const struct jm_report *r, const struct jm_show_opts *opts, str
     latencies(&o);
     requests(&o);
     jm_show_engine_text(&o);
+    jm_claims_text(&o);
     windows(&o);
     findings(&o);
     return jm_str_ok(s, "the text of the report", err);

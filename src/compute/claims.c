@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an imported file states about itself, beside what the very same code that computes own runs makes of
+ * its requests. A statement about which nothing can be computed is a result of provenance "declared". */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/stats.h"
+#include "compute/calc.h"
+#include "compute/ratio.h"
+
+#include "base/banned.h"
+
+#define SAME_REL 0.005 /* half a per cent: other rounding, other interpolation of quantiles */
+
+/* Factor from a unit that files use to the metric's own. NAN: not known. */
+static double factor(const char *from, const char *to)
+{
+    static const struct {
+        const char *from, *to;
+        double f;
+    } units[] = {{"ms", "s", 1e-3},
+                 {"us", "s", 1e-6},
+                 {"ns", "s", 1e-9},
+                 {"s", "s", 1},
+                 {"min", "s", 60},
+                 {"mJ", "J", 1e-3},
+                 {"kJ", "J", 1e3},
+                 {"MJ", "J", 1e6},
+                 {"Wh", "J", 3600},
+                 {"kWh", "J", 3.6e6},
+                 {"kW", "W", 1e3},
+                 {"mW", "W", 1e-3},
+                 {"mJ/token", "J/token", 1e-3},
+                 {"mJ/request", "J/request", 1e-3},
+                 {"%", "ratio", 1e-2},
+                 {"requests/min", "requests/s", 1.0 / 60}};
+    if (strcmp(from, to) == 0)
+        return 1;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(units[i].from, from) == 0 && strcmp(units[i].to, to) == 0)
+            return units[i].f;
+    return NAN;
+}
+
+/* Units of what is no row of the catalogue. */
+static const char *plain_unit(const char *metric)
+{
+    static const char *const table[][2] = {{"duration", "s"},
+                                           {"energy.duration", "s"},
+                                           {"requests.all", ""},
+                                           {"requests.ok", ""},
+                                           {"requests.failed", ""},
+                                           {"tokens.input", "tokens"},
+                                           {"tokens.output", "tokens"},
+                                           {"tokens.cached", "tokens"},
+                                           {"tokens.total_per_s", "tokens/s"},
+                                           {"tokens.input_per_s", "tokens/s"},
+                                           {"isl", "tokens"},
+                                           {"osl", "tokens"},
+                                           {"concurrency", ""}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(table[i][0], metric) == 0)
+            return table[i][1];
+    return NULL;
+}
+
+/* Quantile of "p99.9"; NAN for other words. */
+static double quantile_of(const char *stat)
+{
+    double q;
+    return stat[0] == 'p' && jm_num_double(jm_span_of(stat + 1), &q) == 0 && q >= 0 && q <= 100 ? q / 100
+                                                                                                : NAN;
+}
+
+/* A statistic of sorted values. Tools differ in the quantile's definition and in the divisor of the standard
+ * deviation: of the usual ones the nearest to what the file says is taken. */
+static double stat_of(const double *v, size_t n, const char *stat, double claimed)
+{
+    double q = quantile_of(stat);
+    if (!n)
+        return NAN;
+    if (isfinite(q)) {
+        double linear = jm_stats_quantile_sorted(v, n, q), rank = ceil(q * (double)n);
+        double nearest = v[rank < 1 ? 0 : rank > (double)n ? n - 1 : (size_t)rank - 1];
+        return fabs(nearest - claimed) < fabs(linear - claimed) ? nearest : linear;
+    }
+    if (strcmp(stat, "mean") == 0)
+        return jm_stats_mean(v, n);
+    if (strcmp(stat, "min") == 0)
+        return v[0];
+    if (strcmp(stat, "max") == 0)
+        return v[n - 1];
+    if (strcmp(stat, "count") == 0)
+        return (double)n;
+    double mean = jm_stats_mean(v, n), sum = 0, ss = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += v[i];
+        ss += (v[i] - mean) * (v[i] - mean);
+    }
+    if (strcmp(stat, "sum") == 0)
+        return sum;
+    if (strcmp(stat, "std") != 0)
+        return NAN;
+    double all = sqrt(ss / (double)n), less = n > 1 ? sqrt(ss / (double)(n - 1)) : all;
+    return fabs(less - claimed) < fabs(all - claimed) ? less : all;
+}
+
+static double of_histogram(const struct jm_loghist *h, const char *stat)
+{
+    double q = quantile_of(stat);
+    if (!h || !h->total)
+        return NAN;
+    if (isfinite(q))
+        return jm_loghist_quantile(h, q);
+    if (strcmp(stat, "mean") == 0)
+        return h->sum / (double)h->total * 1e-9;
+    return strcmp(stat, "count") == 0 ? (double)h->total : NAN;
+}
+
+/* Spans and totals over the requests that a claim can be about. */
+static double of_tally(const struct jm_calc_window *w, const struct jm_claim *k, bool *known)
+{
+    const struct jm_tally *t = &w->tally;
+    const char *m = k->metric;
+    double bad = (double)(t->done_failed + t->done_aborted);
+    *known = true;
+    if (strcmp(m, "requests.ok") == 0)
+        return (double)t->done_ok;
+    if (strcmp(m, "requests.failed") == 0)
+        return bad;
+    if (strcmp(m, "requests.all") == 0)
+        return (double)t->done_ok + bad;
+    if (strcmp(m, "tokens.output") == 0)
+        return t->unknown_output ? NAN : t->output;
+    if (strcmp(m, "tokens.input") == 0)
+        return t->unknown_input ? NAN : t->input;
+    if (strcmp(m, "tokens.cached") == 0)
+        return t->unknown_cached ? NAN : t->cached;
+    if (strcmp(m, "tokens.total_per_s") == 0)
+        return t->unknown_output || t->unknown_input ? NAN : (t->output + t->input) / w->seconds;
+    if (strcmp(m, "tokens.input_per_s") == 0)
+        return t->unknown_input ? NAN : t->input / w->seconds;
+    *known = false;
+    return NAN;
+}
+
+static double of_lengths(const struct jm_samples *s, const char *stat, double claimed)
+{
+    double *v = s->n ? malloc(s->n * sizeof *v) : NULL, x;
+    if (!v)
+        return NAN;
+    memcpy(v, s->v, s->n * sizeof *v);
+    jm_stats_sort(v, s->n);
+    x = stat_of(v, s->n, stat, claimed);
+    free(v);
+    return x;
+}
+
+/* A result of ours about the same thing. */
+static double of_results(const struct jm_report *r, const struct jm_claim *k)
+{
+    double q = quantile_of(k->stat);
+    for (size_t i = 0; i < r->n_results; i++) {
+        const struct jm_result *x = &r->results[i];
+        if (x->q.have && x->window == k->window && x->q.boundary == k->boundary &&
+            strcmp(x->metric, k->metric) == 0 && (isnan(q) ? isnan(x->quantile) : x->quantile == q))
+            return x->q.value;
+    }
+    return NAN;
+}
+
+static double compute_again(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_claim *k)
+{
+    bool known;
+    int l = jm_lat_find(k->metric);
+    if (!w || !c->r->has_requests)
+        return of_results(c->r, k);
+    if (l >= 0)
+        return stat_of(w->lat[l].v, w->lat[l].n, k->stat, k->claimed);
+    if (strcmp(k->metric, "itl.chunk") == 0)
+        return of_histogram(w->itl_chunk, k->stat);
+    if (strcmp(k->metric, "isl") == 0)
+        return of_lengths(&w->tally.isl, k->stat, k->claimed);
+    if (strcmp(k->metric, "osl") == 0)
+        return of_lengths(&w->tally.osl, k->stat, k->claimed);
+    double v = of_tally(w, k, &known);
+    return known ? v : of_results(c->r, k);
+}
+
+/* Files round: two digits behind the point are common, and 100 x the value is a whole number then. */
+static double slack(const struct jm_claim *k)
+{
+    double f = k->value != 0 ? fabs(k->claimed / k->value) : 1, hundred = k->value * 100;
+    double rel = strcmp(k->metric, "itl.chunk") == 0 ? 0.017 : SAME_REL; /* our buckets are 1.6 % wide */
+    double digits = fabs(hundred - round(hundred)) < 1e-6 && k->value != round(k->value) ? 0.0051 * f : 0;
+    return fmax(rel * fabs(k->claimed), digits);
+}
+
+/* A claim about which we can say nothing is a declared result of its own. An energy without a boundary is
+ * none. */
+static int declare(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_claim *k)
+{
+    const struct jm_metric *m = jm_metric_find(k->metric);
+    double q = quantile_of(k->stat);
+    bool one = isfinite(q) || strcmp(k->stat, "mean") == 0 || strcmp(k->stat, "sum") == 0 || !k->stat[0];
+    if (!m || !w || !one || !isfinite(k->claimed) || (m->energy && k->boundary == JM_B_NONE) ||
+        w->w->role != JM_R_MEASURE)
+        return 0;
+    struct jm_result *x = jm_calc_result(c, w, k->metric, NULL);
+    if (!x)
+        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the claims");
+    x->q.have = true;
+    x->q.value = k->claimed;
+    x->q.boundary = k->boundary;
+    x->q.provenance = JM_P_DECLARED;
+    x->q.u.excludes = "the file states it without one";
+    x->quantile = q;
+    x->instrument = k->source[0] ? k->source : "as the file says";
+    if (k->boundary != JM_B_NONE)
+        x->set = jm_report_text(c->r, "%s (declared)", jm_boundary_name(k->boundary));
+    return 0;
+}
+
+static const struct jm_calc_window *window_of(const struct jm_calc *c, int index)
+{
+    for (size_t i = 0; i < c->n_win; i++)
+        if (c->win[i].index == index)
+            return &c->win[i];
+    return NULL;
+}
+
+static int one(struct jm_calc *c, const struct jm_run_claim *from, struct jm_claim *k)
+{
+    const struct jm_metric *m = from->metric[0] ? jm_metric_find(from->metric) : NULL;
+    const char *unit = m ? m->unit : plain_unit(from->metric);
+    int b = from->boundary[0] ? jm_boundary_parse(jm_span_of(from->boundary)) : JM_B_NONE;
+    *k = (struct jm_claim){.key = from->key,
+                           .metric = from->metric,
+                           .stat = from->stat,
+                           .unit = from->unit,
+                           .source = from->source,
+                           .boundary = b < 0 ? JM_B_NONE : (enum jm_boundary)b,
+                           .window = from->window,
+                           .value = from->value,
+                           .claimed = NAN,
+                           .again = NAN};
+    const struct jm_calc_window *w = window_of(c, from->window);
+    if (unit) {
+        double f = strcmp(from->stat, "count") == 0 ? 1 : factor(from->unit, unit);
+        k->claimed = from->value * f;
+    }
+    if (!isfinite(from->value))
+        k->why = "the file has the key without a number";
+    if (!isfinite(k->claimed))
+        return 0;
+    k->again = compute_again(c, w, k);
+    if (isnan(k->again)) {
+        k->why = c->r->has_requests ? "the requests of the file do not hold what it rests on"
+                                    : "the file holds no requests";
+        return declare(c, w, k);
+    }
+    k->differs = fabs(k->again - k->claimed) > slack(k);
+    if (k->differs)
+        k->why = k->source[0] ? k->source : "how the tool comes to it is not known";
+    return 0;
+}
+
+int jm_claims_make(struct jm_calc *c)
+{
+    size_t n;
+    const struct jm_run_claim *from = jm_run_claims(c->run, &n);
+    int rc = 0;
+    if (!n)
+        return 0;
+    if (!(c->r->claims = jm_report_alloc(c->r, n * sizeof *c->r->claims)))
+        return jm_err_set(c->err, JM_ENOMEM, "out of memory for %zu claims", n);
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = one(c, &from[i], &c->r->claims[i]);
+    c->r->n_claims = n;
+    return rc;
+}
