@@ -148,7 +148,17 @@ static void definitions(void)
     }
 }
 
-static void checks(void)
+static void check_rows(const struct jm_check *c)
+{
+    for (; c->id; c++) {
+        printf("| `%s` |", c->id);
+        cell(c->title);
+        cell(c->why);
+        putchar('\n');
+    }
+}
+
+static void finding_rows(const struct jm_finding_kind *k)
 {
     static const char *const concerns[] = {
         [JM_CONCERNS_ALL] = "every result",
@@ -158,26 +168,33 @@ static void checks(void)
         [JM_CONCERNS_LOAD] = "all but plain energy and power",
         [JM_CONCERNS_ENGINE] = "what rests on the engine's own metrics",
     };
-    head("Checks", "the tables in src/audit", "| id | what must hold | why it matters |",
-         "| --- | --- | --- |");
-    for (const struct jm_check *c = jm_check_table; c->id; c++) {
-        printf("| `%s` |", c->id);
-        cell(c->title);
-        cell(c->why);
-        putchar('\n');
-    }
-    puts("\n## Findings\n\nWhat a check can say. An error makes the results that it concerns invalid, a "
-         "warning "
-         "leaves them valid with findings,\nan info is for the reader. A finding of one window, boundary or "
-         "device concerns only the results of that window, boundary\nor device.\n\n"
-         "| finding | of check | severity | what was found | concerns |\n| --- | --- | --- | --- | --- |");
-    for (const struct jm_finding_kind *k = jm_finding_table; k->id; k++) {
+    for (; k->id; k++) {
         printf("| `%s` | `%s` |", k->id, k->check);
         cell(k->severity);
         cell(k->means);
         cell(concerns[k->concerns]);
         putchar('\n');
     }
+}
+
+static void checks(void)
+{
+    static const char columns[] = "| id | what must hold | why it matters |\n| --- | --- | --- |";
+    head("Checks", "the tables in src/audit", "| id | what must hold | why it matters |",
+         "| --- | --- | --- |");
+    check_rows(jm_check_table);
+    puts("\n## Of other tools' files\n\nWhat `joulemark audit FILE` and `show` ask of an imported file in "
+         "addition: "
+         "its claims and its requests.\n");
+    puts(columns);
+    check_rows(jm_foreign_check_table);
+    puts("\n## Findings\n\nWhat a check can say. An error makes the results that it concerns invalid, a "
+         "warning "
+         "leaves them valid with findings,\nan info is for the reader. A finding of one window, boundary or "
+         "device concerns only the results of that window, boundary\nor device.\n\n"
+         "| finding | of check | severity | what was found | concerns |\n| --- | --- | --- | --- | --- |");
+    finding_rows(jm_finding_table);
+    finding_rows(jm_foreign_finding_table);
 }
 
 /* The rule book of NVML's power queries, asked for well-known parts. */
@@ -258,6 +275,28 @@ static void importers(void)
     for (size_t i = 0; jm_importers[i]; i++) {
         printf("| `%s` |", jm_importers[i]->name);
         cell(jm_importers[i]->summary);
+        putchar('\n');
+    }
+    puts("\nA file is known by its content, not by its name; `--from NAME` says it where that fails. "
+         "Requests come token "
+         "by token where\nthe file holds them so, else as totals, and what is missing is named. Every number "
+         "that the file "
+         "states about itself is kept as\na *claim*: `joulemark show` puts it beside what the same code that "
+         "computes own "
+         "runs makes of the file's requests, and\n`joulemark audit FILE` says what is wrong with it. An "
+         "energy that a file "
+         "states is *declared*, never measured.\n\nA file that holds several benchmarks (JSON lines, a list) "
+         "becomes a run "
+         "with a window each; those of one plan are its\ntrials. `--select N` takes the N-th alone. Files "
+         "without times get "
+         "a window of their duration at their date.\n\n"
+         "| importer | what is read | what the files cannot tell |\n| --- | --- | --- |");
+    for (size_t i = 0; jm_importers[i]; i++) {
+        if (!jm_importers[i]->reads)
+            continue;
+        printf("| `%s` |", jm_importers[i]->name);
+        cell(jm_importers[i]->reads);
+        cell(jm_importers[i]->lacks ? jm_importers[i]->lacks : "");
         putchar('\n');
     }
 }

@@ -280,6 +280,9 @@ static enum jm_concerns concern_of(const struct jm_finding *f)
     for (const struct jm_finding_kind *k = jm_finding_table; k->id; k++)
         if (strcmp(k->id, f->id) == 0)
             return k->concerns;
+    for (const struct jm_finding_kind *k = jm_foreign_finding_table; k->id; k++)
+        if (strcmp(k->id, f->id) == 0)
+            return k->concerns;
     return JM_CONCERNS_ALL;
 }
 
@@ -455,6 +458,12 @@ int jm_audit(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
         if (rc)
             return rc;
     }
+    if (strcmp(r->kind, "imported") == 0)
+        for (const struct jm_check *c = jm_foreign_check_table; c->id; c++) {
+            int rc = c->run(run, r, err);
+            if (rc)
+                return rc;
+        }
     r->validity = overall(r);
     int rc = index_make(r, &ix, err);
     if (rc)

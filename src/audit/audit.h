@@ -35,6 +35,10 @@ struct jm_finding_kind {
 };
 extern const struct jm_finding_kind jm_finding_table[]; /* ends with id == NULL */
 
+/* Checks of what another tool wrote: they ask its claims and requests, and run over imported files only. */
+extern const struct jm_check jm_foreign_check_table[];          /* ends with id == NULL */
+extern const struct jm_finding_kind jm_foreign_finding_table[]; /* ends with id == NULL */
+
 /* Runs every check and sets the validity of the report and of each result. */
 int jm_audit(const struct jm_run *run, struct jm_report *report, struct jm_err *err);
 

@@ -63,4 +63,30 @@
 /* MLPerf: largest gap between samples; above 2.1 s in 3 of 8,482 published sessions. */
 #define JM_TH_MLPERF_GAP_S 2.1
 
+/* Files of other tools. Share of requests from which it is no oddity of single ones any more. */
+#define JM_TH_FOREIGN_FEW 0.01
+/* Server's count against text tokenised again: AIPerf calls 1.00 +- 0.02 healthy. */
+#define JM_TH_FOREIGN_RETOKENIZED 0.02
+/* Share of cached prompt tokens that is worth a warning. */
+#define JM_TH_FOREIGN_CACHED 0.05
+/* Time per token with and without the prefill. */
+#define JM_TH_FOREIGN_TPOT 0.02
+/* Window of the energy against that of the tokens. */
+#define JM_TH_FOREIGN_WINDOW_WARN  0.01
+#define JM_TH_FOREIGN_WINDOW_ERROR 0.10
+/* What one GPU can draw, W (B300: 1400 W), and how many there may be where the file does not say. */
+#define JM_TH_FOREIGN_GPU_W 1500.0
+#define JM_TH_FOREIGN_GPUS  72.0
+/* AIPerf: collection goes on for two periods of 333 ms. */
+#define JM_TH_FOREIGN_GRACE_S 0.666
+/* Numbers of one file that must add up: rounding of rates to two digits is below. */
+#define JM_TH_FOREIGN_SUM_REL 0.01
+/* A number that does not follow from the file's own requests. */
+#define JM_TH_FOREIGN_DIFFERS 0.05
+/* Requests' span beyond the stated duration. */
+#define JM_TH_FOREIGN_SPAN_REL 0.01
+/* Share of the time with fewer requests in flight than 90 % of the most. */
+#define JM_TH_FOREIGN_RAMP_LEVEL 0.90
+#define JM_TH_FOREIGN_RAMP       0.20
+
 #endif

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 
 #define JM_COMMANDS                                                                                          \
+    X(audit)                                                                                                 \
     X(bench)                                                                                                 \
     X(demo)                                                                                                  \
     X(export)                                                                                                \

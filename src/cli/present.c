@@ -27,6 +27,34 @@ static double objective(const struct jm_run *run, int64_t given, const char *key
     return text && jm_num_double(jm_span_of(text), &s) == 0 ? s : NAN;
 }
 
+static void options(const struct jm_run *run, const struct jm_present *p, struct jm_compute_opts *c)
+{
+    jm_compute_defaults(c);
+    if (p->profile >= 0) {
+        c->profile = (enum jm_profile)p->profile;
+        c->profile_given = true;
+    }
+    c->slo.ttft_s = objective(run, p->slo_ttft, "contract.ttft_s");
+    c->slo.tpot_s = objective(run, p->slo_tpot, "contract.tpot_s");
+    c->slo.e2e_s = objective(run, p->slo_e2e, "contract.e2e_s");
+    c->slo_given = p->slo_ttft || p->slo_tpot || p->slo_e2e;
+    if (p->level > 0)
+        c->level = p->level;
+    if (p->pue > 0)
+        c->pue = p->pue;
+    if (p->idle_w > 0)
+        c->idle_w = p->idle_w;
+}
+
+int jm_present_report(const struct jm_run *run, const struct jm_present *p, struct jm_report **report,
+                      struct jm_err *err)
+{
+    struct jm_compute_opts c;
+    options(run, p, &c);
+    int rc = jm_compute(run, &c, report, err);
+    return rc ? rc : jm_audit(run, *report, err);
+}
+
 static int render(struct jm_cli *cli, const struct jm_run *run, const struct jm_present *p,
                   const char *format, struct jm_report **report, struct jm_str *out, struct jm_err *err)
 {
@@ -40,22 +68,6 @@ static int render(struct jm_cli *cli, const struct jm_run *run, const struct jm_
         jm_str_release(&names);
         return JM_EUSAGE;
     }
-    struct jm_compute_opts c;
-    jm_compute_defaults(&c);
-    if (p->profile >= 0) {
-        c.profile = (enum jm_profile)p->profile;
-        c.profile_given = true;
-    }
-    c.slo.ttft_s = objective(run, p->slo_ttft, "contract.ttft_s");
-    c.slo.tpot_s = objective(run, p->slo_tpot, "contract.tpot_s");
-    c.slo.e2e_s = objective(run, p->slo_e2e, "contract.e2e_s");
-    c.slo_given = p->slo_ttft || p->slo_tpot || p->slo_e2e;
-    if (p->level > 0)
-        c.level = p->level;
-    if (p->pue > 0)
-        c.pue = p->pue;
-    if (p->idle_w > 0)
-        c.idle_w = p->idle_w;
     struct jm_show_opts o = {.width = 80,
                              .color = cli->term.out_color,
                              .ascii = p->ascii,
@@ -63,6 +75,8 @@ static int render(struct jm_cli *cli, const struct jm_run *run, const struct jm_
                              .no_script = p->no_script};
     if (p->explain) {
         struct jm_explain *x = NULL;
+        struct jm_compute_opts c;
+        options(run, p, &c);
         int bad = jm_compute(run, &c, report, err);
         if (!bad)
             bad = jm_explain(run, *report, &c, p->explain, &x, err);
@@ -70,9 +84,7 @@ static int render(struct jm_cli *cli, const struct jm_run *run, const struct jm_
             bad = jm_show_explain(*report, x, format, &o, out, err);
         return bad ? bad : jm_str_ok(out, "the explanation", err);
     }
-    int rc = jm_compute(run, &c, report, err);
-    if (!rc)
-        rc = jm_audit(run, *report, err);
+    int rc = jm_present_report(run, p, report, err);
     if (!rc)
         rc = jm_disclosure(run, *report, &o.disclosure, &o.n_disclosure, err);
     if (!rc)

@@ -70,6 +70,11 @@ void jm_present_init(struct jm_present *p);
         "ascii", 0, JM_OPT_FLAG, offsetof(struct s, m.ascii), .help = "Draw with ASCII only."                \
     }
 
+struct jm_run;
+struct jm_report;
+/* Computed and audited. */
+int jm_present_report(const struct jm_run *run, const struct jm_present *p, struct jm_report **report,
+                      struct jm_err *err);
 /* Renders the run file at path. *validity: of the run against its profile. */
 int jm_present_file(struct jm_cli *cli, const char *path, const struct jm_present *p, const char *format,
                     struct jm_str *out, enum jm_validity *validity, struct jm_err *err);

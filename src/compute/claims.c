@@ -35,7 +35,13 @@ static double factor(const char *from, const char *to)
                  {"mJ/token", "J/token", 1e-3},
                  {"mJ/request", "J/request", 1e-3},
                  {"%", "ratio", 1e-2},
-                 {"requests/min", "requests/s", 1.0 / 60}};
+                 {"requests/min", "requests/s", 1.0 / 60},
+                 {"requests/sec", "requests/s", 1},
+                 {"tokens/sec", "tokens/s", 1},
+                 {"joules", "J", 1},
+                 {"sec", "s", 1},
+                 {"joules/request", "J/request", 1},
+                 {"watts", "W", 1}};
     if (strcmp(from, to) == 0)
         return 1;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
@@ -55,6 +61,7 @@ static const char *plain_unit(const char *metric)
                                            {"tokens.input", "tokens"},
                                            {"tokens.output", "tokens"},
                                            {"tokens.cached", "tokens"},
+                                           {"tokens.retokenized", "tokens"},
                                            {"tokens.total_per_s", "tokens/s"},
                                            {"tokens.input_per_s", "tokens/s"},
                                            {"isl", "tokens"},
@@ -179,8 +186,9 @@ static double compute_again(struct jm_calc *c, const struct jm_calc_window *w, c
         return of_results(c->r, k);
     if (l >= 0)
         return stat_of(w->lat[l].v, w->lat[l].n, k->stat, k->claimed);
-    if (strcmp(k->metric, "itl.chunk") == 0)
-        return of_histogram(w->itl_chunk, k->stat);
+    for (int g = 0; g < JM_GAP_COUNT; g++)
+        if (strcmp(k->metric, jm_gap_ids[g]) == 0)
+            return of_histogram(w->gap[g], k->stat);
     if (strcmp(k->metric, "isl") == 0)
         return of_lengths(&w->tally.isl, k->stat, k->claimed);
     if (strcmp(k->metric, "osl") == 0)

@@ -15,7 +15,7 @@ static const double quantiles[] = {0.5, 0.9, 0.95, 0.99};
 int jm_lat_find(const char *id)
 {
     for (int l = 0; l < JM_LAT_COUNT; l++)
-        if (strcmp(ids[l], id) == 0)
+        if (strcmp(jm_lat_ids[l], id) == 0)
             return l;
     return -1;
 }

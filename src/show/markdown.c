@@ -62,13 +62,13 @@ static void claims(struct jm_str *s, const struct jm_report *r)
         if (!jm_claims_shown(r, i, false))
             continue;
         jm_str_adds(s, "| ");
-        esc(s, k->key);
+        jm_markdown_escape(s, k->key);
         jm_str_adds(s, " | ");
-        esc(s, jm_claims_value(a, k, false));
+        jm_markdown_escape(s, jm_claims_value(a, k, false));
         jm_str_adds(s, " | ");
-        esc(s, jm_claims_value(b, k, true));
+        jm_markdown_escape(s, jm_claims_value(b, k, true));
         jm_str_adds(s, " | ");
-        esc(s, jm_claims_verdict(v, k));
+        jm_markdown_escape(s, jm_claims_verdict(v, k));
         jm_str_adds(s, " |\n");
     }
 }

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/audit.h"
+#include "base/json.h"
+#include "cli/cmds.h"
+#include "cli/present.h"
+#include "compute/compute.h"
+#include "import/import.h"
+#include "run/run.h"
+#include "show/fmt.h"
+#include "show/text_out.h"
+
+#include "base/banned.h"
+
+struct opts {
+    struct jm_common common;
+    struct jm_present present;
+    const char *from;
+    int64_t select;
+    bool checks;
+};
+
+static void init(void *opts)
+{
+    struct opts *o = opts;
+    jm_present_init(&o->present);
+}
+
+enum { PASSED, NOTED, FAILED };
+
+static const struct jm_check *const *tables(void)
+{
+    static const struct jm_check *const t[] = {jm_check_table, jm_foreign_check_table, NULL};
+    return t;
+}
+
+static const char *check_of(const char *finding)
+{
+    static const struct jm_finding_kind *const t[] = {jm_finding_table, jm_foreign_finding_table};
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++)
+        for (const struct jm_finding_kind *k = t[i]; k->id; k++)
+            if (strcmp(k->id, finding) == 0)
+                return k->check;
+    return finding;
+}
+
+static bool concerns(const struct jm_report *r, const struct jm_finding *f)
+{
+    return !f->profiles || (f->profiles & (1u << r->profile));
+}
+
+static int outcome(const struct jm_report *r, const struct jm_check *c)
+{
+    int worst = PASSED;
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const struct jm_finding *f = &r->findings[i];
+        if (strcmp(check_of(f->id), c->id) == 0) {
+            int is = f->severity == JM_SEV_INFO || !concerns(r, f) ? NOTED : FAILED;
+            worst = is > worst ? is : worst;
+        }
+    }
+    return worst;
+}
+
+static const char *why_of(const char *finding)
+{
+    const char *id = check_of(finding);
+    for (const struct jm_check *const *t = tables(); *t; t++)
+        for (const struct jm_check *c = *t; c->id; c++)
+            if (strcmp(c->id, id) == 0)
+                return c->why;
+    return NULL;
+}
+
+static bool imported(const struct jm_report *r)
+{
+    return strcmp(r->kind, "imported") == 0;
+}
+
+/* Checks that ran: those of other tools' files only over imported ones. */
+static int count(const struct jm_report *r, int *failed)
+{
+    int n = 0;
+    *failed = 0;
+    for (const struct jm_check *const *t = tables(); *t; t++)
+        for (const struct jm_check *c = *t; c->id && (*t != jm_foreign_check_table || imported(r)); c++) {
+            *failed += outcome(r, c) == FAILED;
+            n++;
+        }
+    return n;
+}
+
+static void json(struct jm_str *s, const struct jm_report *r, const char *path, const char *importer)
+{
+    static const char *const words[] = {"passed", "noted", "failed"};
+    struct jm_jsonw w;
+    int failed;
+    count(r, &failed);
+    jm_jsonw_init(&w, s, 2);
+    jm_jsonw_object(&w);
+    jm_jsonw_kstr(&w, "schema", "joulemark.audit/1");
+    jm_jsonw_kstr(&w, "joulemark", JM_VERSION);
+    jm_jsonw_kstr(&w, "file", path);
+    jm_jsonw_kstr(&w, "importer", importer);
+    jm_jsonw_kstr(&w, "profile", jm_profile_name((int)r->profile));
+    jm_jsonw_kstr(&w, "status", failed ? "failed" : "passed");
+    jm_jsonw_key(&w, "findings");
+    jm_jsonw_array(&w);
+    for (int sev = JM_SEV_ERROR; sev >= JM_SEV_INFO; sev--)
+        for (size_t i = 0; i < r->n_findings; i++) {
+            const struct jm_finding *f = &r->findings[i];
+            if ((int)f->severity != sev)
+                continue;
+            jm_jsonw_object(&w);
+            jm_jsonw_kstr(&w, "id", f->id);
+            jm_jsonw_kstr(&w, "check", check_of(f->id));
+            jm_jsonw_kstr(&w, "severity", jm_severity_name(sev));
+            jm_jsonw_kstr(&w, "text", f->text);
+            if (f->evidence && f->evidence[0])
+                jm_jsonw_kstr(&w, "evidence", f->evidence);
+            if (f->window >= 0)
+                jm_jsonw_kstr(&w, "window", r->windows[f->window].name);
+            jm_jsonw_kstr(&w, "why", why_of(f->id));
+            jm_jsonw_end(&w);
+        }
+    jm_jsonw_end(&w);
+    jm_jsonw_key(&w, "checks");
+    jm_jsonw_array(&w);
+    for (const struct jm_check *const *t = tables(); *t; t++)
+        for (const struct jm_check *c = *t; c->id && (*t != jm_foreign_check_table || imported(r)); c++) {
+            jm_jsonw_object(&w);
+            jm_jsonw_kstr(&w, "id", c->id);
+            jm_jsonw_kstr(&w, "title", c->title);
+            jm_jsonw_kstr(&w, "result", words[outcome(r, c)]);
+            jm_jsonw_end(&w);
+        }
+    jm_jsonw_end(&w);
+    jm_jsonw_end(&w);
+}
+
+static void one_finding(struct jm_out *o, size_t i)
+{
+    static const char *const tag[] = {"note", "WARNING", "ERROR"};
+    static const enum jm_out_style_of st[] = {JM_OUT_DIM, JM_OUT_YELLOW, JM_OUT_RED};
+    const struct jm_finding *f = &o->r->findings[i];
+    const char *why = why_of(f->id);
+    size_t more = jm_fmt_more(o->r, i);
+    jm_str_adds(o->s, "\n");
+    jm_out_style(o, st[f->severity]);
+    jm_out_cell(o, tag[f->severity], 9, false);
+    jm_out_style(o, JM_OUT_PLAIN);
+    jm_out_style(o, JM_OUT_BOLD);
+    jm_out_add(o, f->id);
+    jm_out_style(o, JM_OUT_PLAIN);
+    if (f->window >= 0 && o->r->n_windows > 1) {
+        jm_out_add(o, " in window ");
+        jm_out_add(o, o->r->windows[f->window].name);
+    }
+    jm_str_adds(o->s, "\n  ");
+    jm_out_wrap(o, f->text, 2, 2);
+    jm_out_style(o, JM_OUT_DIM);
+    if (f->evidence && f->evidence[0]) {
+        jm_str_adds(o->s, "  evidence: ");
+        jm_out_wrap(o, f->evidence, 12, 12);
+    }
+    if (why && f->severity != JM_SEV_INFO) {
+        jm_str_adds(o->s, "  why:      ");
+        jm_out_wrap(o, why, 12, 12);
+    }
+    jm_out_style(o, JM_OUT_PLAIN);
+    if (more)
+        jm_str_addf(o->s, "  and %zu more of this kind\n", more);
+}
+
+static void text(struct jm_cli *cli, struct jm_str *s, const struct jm_report *r, const struct opts *o,
+                 const char *path, const char *importer)
+{
+    static const char *const words[] = {"passed", "noted", "FAILED"};
+    struct jm_show_opts show = {.width = 80, .color = cli->term.out_color, .ascii = o->present.ascii};
+    struct jm_out out = {s, r, &show, 80};
+    int failed, n = count(r, &failed);
+    jm_out_style(&out, JM_OUT_BOLD);
+    jm_out_add(&out, path);
+    jm_out_style(&out, JM_OUT_PLAIN);
+    jm_str_addf(s, "  (%s)\n", importer ? importer : "run file");
+    jm_out_style(&out, failed ? JM_OUT_RED : JM_OUT_GREEN);
+    if (failed)
+        jm_str_addf(s, "%d of %d checks failed", failed, n);
+    else
+        jm_str_addf(s, "all %d checks passed", n);
+    jm_out_style(&out, JM_OUT_PLAIN);
+    jm_str_addf(s, " for profile %s\n", jm_profile_name((int)r->profile));
+    for (int sev = JM_SEV_ERROR; sev >= JM_SEV_INFO; sev--)
+        for (size_t i = 0; i < r->n_findings; i++)
+            if ((int)r->findings[i].severity == sev && !jm_fmt_repeats(r, i))
+                one_finding(&out, i);
+    if (!o->checks)
+        return;
+    jm_out_section(&out, "Checks");
+    for (const struct jm_check *const *t = tables(); *t; t++)
+        for (const struct jm_check *c = *t; c->id && (*t != jm_foreign_check_table || imported(r)); c++) {
+            jm_str_adds(s, "  ");
+            jm_out_cell(&out, words[outcome(r, c)], 8, false);
+            jm_out_cell(&out, c->id, 22, false);
+            jm_out_wrap(&out, c->title, 32, 32);
+        }
+}
+
+static int judge(struct jm_cli *cli, const char *run_path, const struct opts *o, const char *path,
+                 const char *importer, struct jm_err *err)
+{
+    struct jm_run *run = NULL;
+    struct jm_report *r = NULL;
+    struct jm_str s;
+    int failed = 0;
+    int rc = jm_run_open(run_path, &run, err);
+    if (rc)
+        return rc;
+    jm_str_init(&s);
+    rc = jm_present_report(run, &o->present, &r, err);
+    if (!rc) {
+        if (cli->common->json)
+            json(&s, r, path, importer);
+        else
+            text(cli, &s, r, o, path, importer);
+        count(r, &failed);
+        rc = jm_str_ok(&s, "the audit", err);
+    }
+    if (!rc)
+        jm_cli_out(cli, jm_str_span(&s));
+    jm_str_release(&s);
+    jm_report_free(r);
+    jm_run_close(run);
+    return rc ? rc : failed ? JM_EXIT_CHECK : JM_EXIT_OK;
+}
+
+/* Through a run file that nobody keeps. */
+static int foreign(struct jm_cli *cli, const struct opts *o, const char *path, const struct jm_importer *imp,
+                   struct jm_err *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    struct jm_str dir, file;
+    jm_str_init(&dir);
+    jm_str_init(&file);
+    jm_str_addf(&dir, "%s/joulemark-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    int rc = jm_str_ok(&dir, "a file name", err);
+    if (!rc && !mkdtemp(dir.buf))
+        rc = jm_err_sys(err, errno, "cannot make a temporary folder %s for the audit", dir.buf);
+    else if (!rc) {
+        struct jm_import_opts io = {.overwrite = true, .select = (int)o->select, .log = &cli->log};
+        jm_str_addf(&file, "%s/audit.jmr", dir.buf);
+        rc = jm_str_ok(&file, "a file name", err);
+        if (!rc)
+            rc = imp->import(path, file.buf, &io, err);
+        if (!rc)
+            rc = judge(cli, file.buf, o, path, imp->name, err);
+        jm_run_remove(file.buf, NULL);
+        rmdir(dir.buf);
+    }
+    jm_str_release(&file);
+    jm_str_release(&dir);
+    return rc;
+}
+
+static int audit(struct jm_cli *cli, void *opts, struct jm_err *err)
+{
+    const struct opts *o = opts;
+    const char *path = cli->operand[0];
+    struct jm_run *run = NULL;
+    struct jm_err why = {0};
+    int rc = o->from ? JM_EPARSE : jm_run_open(path, &run, &why);
+    if (!rc) {
+        jm_run_close(run);
+        return judge(cli, path, o, path, NULL, err);
+    }
+    if (rc != JM_EPARSE && rc != JM_EIO) { /* a run file that cannot be read, or nothing at all */
+        *err = why;
+        return rc;
+    }
+    const struct jm_importer *imp = jm_importer_find(o->from, path, err);
+    if (!imp)
+        return err->code ? err->code : JM_EUSAGE;
+    return foreign(cli, o, path, imp, err);
+}
+
+static const struct jm_opt table[] = {
+    {"checks", 0, JM_OPT_FLAG, offsetof(struct opts, checks), .help = "List every check with its result."},
+    {"from", 0, JM_OPT_STR, offsetof(struct opts, from), .arg = "NAME", .help = "Importer to use for FILE.",
+     .deflt = "found by looking at FILE"},
+    {"select", 0, JM_OPT_INT, offsetof(struct opts, select), 1, 1e6, .arg = "N",
+     .help = "Of a file that holds several benchmarks only the N-th.", .deflt = "all"},
+    JM_OPT_JSON,
+    JM_OPTS_PRESENT(opts, present),
+    JM_OPTS_SLO(opts, present),
+    JM_OPTS_COMMON,
+    {NULL}};
+
+const struct jm_cmd jm_cmd_audit = {
+    .name = "audit",
+    .group = "Look at a run",
+    .summary = "Say what is wrong with the number in a run or in another tool's file",
+    .usage = "[OPTIONS] FILE",
+    .description =
+        "FILE is a run file, or a result file of another tool (joulemark import --list says which), which is "
+        "read as "
+        "import would and not kept. Its numbers are computed again from its own requests, and every check "
+        "looks at "
+        "them: chunks taken for tokens, lengths asked for taken for produced, failures left out, an energy "
+        "of another "
+        "window, sums that do not add up, and what docs/checks.md lists. Findings come worst first, each "
+        "with its "
+        "evidence, why it matters and what to do.\n\n"
+        "Ends with 1 when a check failed, that is, found an error or gave a warning; notes do not fail.",
+    .examples = "joulemark audit results/vllm-8qps.json # another tool's file\n"
+                "joulemark audit run.jmr --profile publication --checks # a run, with every check\n"
+                "joulemark audit profile_export_aiperf.json --json",
+    .opts = table,
+    .opts_size = sizeof(struct opts),
+    .init = init,
+    .min_operands = 1,
+    .max_operands = 1,
+    .fn = audit,
+};
