@@ -23,6 +23,7 @@ struct bench {
     const struct jm_bench_opts *o;
     struct jm_plan *plan;
     bool ends;                /* the plan has an end of its own */
+    bool started;             /* the load was */
     int64_t warmup, duration; /* duration: of a window, or how long a plan may go on */
     struct jm_load_cfg lc;
     const char *slice; /* whose facts are put; NULL: of the whole load */
@@ -86,7 +87,10 @@ static void note_plan(struct bench *b, const struct jm_present *p, const char *u
     const struct jm_bench_opts *o = b->o;
     put_fact(b, "plan.url", url);
     jm_bench_note_plan(b->plan, p, put_fact, b);
-    if (o->concurrency && b->lc.concurrency)
+    bool open = false;
+    for (size_t i = 0; i < b->plan->slices; i++)
+        open |= jm_slice_open(&b->plan->slice[i]);
+    if (o->concurrency && open)
         plan_num(b, "plan.in_flight_limit", (double)b->lc.concurrency);
     plan_num(b, "plan.trials", (double)o->trials);
     plan_num(b, "plan.warmup_s", (double)b->warmup / 1e9);
@@ -162,6 +166,15 @@ static int loaded_idle(struct bench *b, struct jm_err *err)
     return jm_recorder_window_end(b->s->rec, id, &t1, err);
 }
 
+/* The load begins inside its first window, so that none of a plan that has an end is missed. */
+static int start_load(struct bench *b, struct jm_err *err)
+{
+    if (b->started)
+        return 0;
+    b->started = true;
+    return jm_load_start(b->load, err);
+}
+
 static int warm_up(struct bench *b, const char *name, int trial, struct jm_err *err)
 {
     int id;
@@ -169,6 +182,8 @@ static int warm_up(struct bench *b, const char *name, int trial, struct jm_err *
     if (!b->warmup || jm_signals_stop)
         return 0;
     int rc = jm_session_begin(b->s, JM_R_WARMUP, name, trial, &id, &t0, err);
+    if (!rc)
+        rc = start_load(b, err);
     if (rc)
         return rc;
     under_load(b, name, t0, t0 + b->warmup, 0);
@@ -181,6 +196,8 @@ static int window(struct bench *b, const char *name, int trial, struct jm_err *e
     int64_t t0, t1;
     int rc = jm_session_begin(b->s, JM_R_MEASURE, name, trial, &id, &t0, err);
     if (rc)
+        return rc;
+    if ((rc = start_load(b, err)))
         return rc;
     pthread_mutex_lock(&b->lock);
     if (trial >= b->trials)
@@ -261,6 +278,7 @@ static int new_load(struct bench *b, struct jm_err *err)
 {
     struct jm_load_sink sink = {b, on_request};
     b->lc.first_id = b->last_id + 1;
+    b->started = false;
     return jm_load_new(&b->lc, &sink, &b->load, err);
 }
 
@@ -283,8 +301,6 @@ static int in_turn(struct bench *b, struct jm_err *err)
                 jm_load_free(b->load);
             b->load = NULL;
             rc = new_load(b, err);
-            if (!rc)
-                rc = jm_load_start(b->load, err);
             snprintf(name, sizeof name, "warm-up %s", b->slice);
             if (!rc)
                 rc = warm_up(b, name, trial, err);
@@ -298,6 +314,8 @@ static int in_turn(struct bench *b, struct jm_err *err)
                 jm_load_facts(b->load, put_load_fact, b);
         }
     b->slice = NULL;
+    if (!rc && b->lost)
+        rc = jm_err_set(err, b->lost, "requests could not be written to the run file");
     return rc;
 }
 
@@ -309,12 +327,12 @@ static int under_recording(struct bench *b, struct jm_err *err)
     if (!rc && jm_signals_stop)
         return jm_err_set(err, JM_ESTATE, "stopped by a signal before the load began");
     if (!rc && b->plan->sequential)
-        rc = in_turn(b, err);
-    else if (!rc)
-        rc = jm_load_start(b->load, err);
-    if (rc || b->plan->sequential)
+        return in_turn(b, err);
+    if (rc)
         return rc;
     rc = measure(b, err);
+    if (rc)
+        return rc; /* the endpoint serves nothing, or the run cannot be written */
     struct jm_err drain_err = {0};
     int end = drain(b, &drain_err);
     if (!rc && end) {
@@ -393,7 +411,7 @@ static int make_plan(struct bench *b, struct jm_err *err)
     if (rc)
         return rc;
     b->lc.plan = b->plan;
-    b->ends = jm_plan_ends(b->plan);
+    b->ends = jm_plan_ends(b->plan) || (o->shape.max_requests > 0 && !o->shape.scenario);
     b->warmup = o->warmup >= 0 ? o->warmup : b->ends ? 0 : 10 * JM_NS_PER_S;
     b->duration = o->duration >= 0 ? o->duration : (b->ends ? 86400 : 60) * JM_NS_PER_S;
     if (b->ends && o->trials > 1 && !b->plan->sequential)

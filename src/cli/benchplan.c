@@ -332,7 +332,8 @@ void jm_bench_note_plan(const struct jm_plan *p, const struct jm_present *presen
         text(&all, "plan", "scenario.label", p->label);
         text(&all, "plan", "scenario.benchmark", p->benchmark);
         text(&all, "plan", "scenario.source", p->source);
-        number(&all, "contract", "percentile", p->percentile);
+        if (!isnan(p->slice[0].ttft_s) || !isnan(p->slice[0].tpot_s) || !isnan(p->slice[0].e2e_s))
+            number(&all, "contract", "percentile", p->percentile);
     }
     if (present->slo_ttft)
         number(&all, "contract", "ttft_s", (double)present->slo_ttft / 1e9);

@@ -18,6 +18,7 @@
 #define SPARE_FDS      128 /* of the process's limit, for everything else */
 #define STREAMS_THREAD 256 /* closed loop: streams before a second thread is worth it */
 #define THREADS_MOST   16
+#define OPEN_MOST      16384 /* open requests under way where no limit is given: ports of one client run out */
 #define START_WAIT     JM_NS_PER_S
 #define START_REFUSALS 3 /* in a row, at the start: the endpoint will not serve */
 #define ABANDON_WAIT   (2 * JM_NS_PER_S)
@@ -202,6 +203,8 @@ static int make_plan(struct jm_load *l, struct jm_err *err)
             "%lld connections need more open files than the limit allows: run \"ulimit -n %lld\" before",
             (long long)users, (long long)users + SPARE_FDS);
     most -= users;
+    if (most > OPEN_MOST)
+        most = OPEN_MOST;
     if (open)
         l->open_most = cfg->concurrency > 0 && cfg->concurrency < most ? cfg->concurrency
                        : most > 0                                      ? most

@@ -157,7 +157,8 @@ static void trace(const struct out *o, const struct jm_load *l, size_t i)
         slice_fact(o, l, i, "trace.time_scale", "%.17g", s->time_scale);
         slice_fact(o, l, i, "trace.span_s", "%.17g", (double)f->span / 1e9);
     } else {
-        slice_fact(o, l, i, "trace.times", "not used: lengths alone");
+        slice_fact(o, l, i, "trace.times", "%s",
+                   f->span < 0 ? "the file has none" : "not used: lengths alone");
     }
     if (s->trace_from)
         slice_fact(o, l, i, "trace.from_s", "%.17g", (double)s->trace_from / 1e9);

@@ -11,8 +11,10 @@
 #include "base/banned.h"
 
 #define PROMPTS_AHEAD 16
+#define AT_ONCE       64    /* requests begun before the answers of others are read again */
 #define UNSENT_ROWS   10000 /* of a worker: requests that were never sent and are kept one by one */
 #define UNSENT_COUNT  100000000
+#define NOT_LATE      (10 * JM_NS_PER_MS)
 
 /* --- heaps by time
  * -------------------------------------------------------------------------------------------------- */
@@ -293,7 +295,7 @@ void jm_feed_pump(struct jm_worker *w)
     if (f->pumping || !l || !w->going)
         return;
     f->pumping = true;
-    while (!w->stopped && next_due(w) <= jm_clock_mono(&w->env.clock)) {
+    for (int n = 0; n < AT_ONCE && !w->stopped && next_due(w) <= jm_clock_mono(&w->env.clock); n++) {
         struct jm_slot *s = jm_worker_slot(w);
         if (!s)
             break;
@@ -449,7 +451,8 @@ void jm_feed_give_up(struct jm_worker *w)
 {
     struct jm_feed *f = &w->feed;
     struct jm_lane *l = open_lane(w);
-    int64_t now = jm_clock_mono(&w->env.clock), rows = 0, n = 0;
+    /* what fell due just now was not late yet: the load ends before it */
+    int64_t now = jm_clock_mono(&w->env.clock) - NOT_LATE, rows = 0, n = 0;
     for (; l && l->n && due_of(w, l->ready[l->at].item.due) <= now; n++) {
         struct jm_item *it = &l->ready[l->at].item;
         not_sent(w, it, due_of(w, it->due));

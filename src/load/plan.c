@@ -246,8 +246,10 @@ static int check_one(const struct jm_slice *s, struct jm_err *err)
     if (s->arrive == JM_ARRIVE_GAMMA && !(s->burstiness >= 1e-3 && s->burstiness <= 1e6))
         return bad(s, err, "a burstiness of %g cannot be drawn: 1 is Poisson, below 1 comes in bursts",
                    s->burstiness);
-    if ((s->arrive == JM_ARRIVE_TRACE) != (s->trace != NULL))
-        return bad(s, err, "a trace needs a file, and only a trace has one");
+    if (s->arrive == JM_ARRIVE_TRACE && !s->trace)
+        return bad(s, err, "a trace needs its file");
+    if (s->trace && s->prompts)
+        return bad(s, err, "prompts come from a trace or from a file of prompts, not from both");
     if (s->prompts && s->isl.kind != JM_LEN_NONE)
         return bad(s, err, "prompts of a file have their own lengths: give prompts or isl");
     if (!s->prompts && !s->trace && s->isl.kind == JM_LEN_NONE)

@@ -214,10 +214,13 @@ static void on_ready(void *self, int64_t t)
     s->opened = t;
     s->opening = false;
     s->w->opening--;
+    struct jm_worker *w = s->w;
     if (s->state == JM_SLOT_CONNECTING)
         transmit(s);
-    else if (!s->w->warm)
-        jm_worker_warm(s->w);
+    else if (!w->warm)
+        jm_worker_warm(w);
+    if (w->going)
+        jm_feed_pump(w); /* what waited for a connection to open */
 }
 
 static void on_sent(void *self, int64_t t)

@@ -68,9 +68,12 @@ void jm_worker_idle(struct jm_worker *w, struct jm_slot *s)
     w->idle = s;
 }
 
+/* A slot without a connection needs one, and of those only so many are opened at a time: a burst of arrivals
+ * would overflow the server's queue. */
 bool jm_worker_has_room(const struct jm_worker *w)
 {
-    return w->open_busy < w->open_most;
+    bool ready = w->idle && w->idle->open;
+    return w->open_busy < w->open_most && (ready || w->opening < OPEN_AT_ONCE);
 }
 
 struct jm_slot *jm_worker_slot(struct jm_worker *w)
