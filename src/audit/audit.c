@@ -75,6 +75,11 @@ const struct jm_check jm_check_table[] = {
      jm_check_scenario},
     {"client.limit", "the client was not the limit", "a busy client reports its own rate as the server's",
      jm_check_client},
+    {"lengths.short", "each answer is as long as ignore_eos asked for",
+     "a proxy can turn a broken upstream into finish_reason stop, which only the count of tokens shows "
+     "(litellm "
+     "issue 33404)",
+     jm_check_short},
     {"stamps.shared", "token events came one by one",
      "events that come in one read share its stamp, and a proxy that buffers makes lumps of them (GenAI-Perf "
      "and inference-perf print gaps of 0 then)",
@@ -187,6 +192,8 @@ const struct jm_finding_kind jm_finding_table[] = {
     {"scenario.unofficial", "scenario.latency", JM_CONCERNS_LOAD, "info",
      "an MLPerf-like scenario is no MLPerf result"},
     {"client.limit", "client.limit", JM_CONCERNS_LOAD, "warning", "the client was late or busy"},
+    {"lengths.short", "lengths.short", JM_CONCERNS_LOAD, "warning",
+     "successful answers with fewer or more tokens than ignore_eos asked for"},
     {"stamps.shared", "stamps.shared", JM_CONCERNS_LOAD, "warning", "token events came in lumps"},
     {"engine.absent", "engine.absent", JM_CONCERNS_ENGINE, "warning, info",
      "no metrics of the engine; info where they were only looked for"},

@@ -6,6 +6,7 @@
 
 #include "audit/checks.h"
 #include "audit/threshold.h"
+#include "base/num.h"
 #include "base/stats.h"
 
 #include "base/banned.h"
@@ -195,6 +196,28 @@ int jm_check_client(const struct jm_run *run, struct jm_report *r, struct jm_err
         jm_report_finding(r, "client.limit", JM_SEV_WARNING,
                           "the client may be the limit (%s); use more threads or another host",
                           why[0] ? why : "as it says itself");
+    return jm_finding_at(r, f, -1, err, NULL);
+}
+
+/* "97 of 100", of the successful answers to requests with ignore_eos; lengths.differ looks at their mean. */
+int jm_check_short(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    struct jm_span text = jm_span_of(jm_run_env(run, "load.osl.kept")), right;
+    int64_t kept, all;
+    ptrdiff_t of = jm_span_find(text, JM_SPAN(" of "));
+    if (of < 0)
+        return 0;
+    right = jm_span_sub(text, (size_t)of + 4, text.n);
+    if (jm_num_i64(jm_span_sub(text, 0, (size_t)of), &kept) != 0 || jm_num_i64(right, &all) != 0 ||
+        kept < 0 || kept >= all)
+        return 0;
+    struct jm_finding *f =
+        jm_report_finding(r, "lengths.short", JM_SEV_WARNING,
+                          "%lld of %lld answers that ended as successes have not the number of tokens that "
+                          "ignore_eos asked for: %s",
+                          (long long)(all - kept), (long long)all,
+                          kept * 2 < all ? "the engine ignores it"
+                                         : "they were cut on the way, and something made a stop of it");
     return jm_finding_at(r, f, -1, err, NULL);
 }
 

@@ -479,7 +479,7 @@ static bool head(struct jm_call *c, int64_t t)
         !jm_span_ieq(v, JM_SPAN("identity"))) {
         char words[JM_SAID_TEXT];
         snprintf(words, sizeof words,
-                 "the answer is compressed (%.*s), though nothing but identity was accepted",
+                 "the answer is compressed (%.*s), though that was not asked for: --transport curl reads it",
                  (int)(v.n < 30 ? v.n : 30), v.p);
         c->keep_alive = false;
         over(c, JM_END_PROTOCOL, words, t);

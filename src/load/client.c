@@ -235,6 +235,7 @@ int jm_reply_done(struct jm_reply *r, const struct jm_http1 *h, struct jm_err *e
     r->status = h->status;
     keep_header(h, "Server", r->server, sizeof r->server);
     keep_header(h, "X-Joulemark-Sim", r->simulated, sizeof r->simulated);
+    keep_header(h, "Location", r->location, sizeof r->location);
     return jm_str_ok(&r->body, "an answer", err);
 }
 
@@ -298,6 +299,10 @@ int jm_reply_error(const struct jm_client *c, const struct jm_reply *r, const ch
     const char *s = c->target.tls ? "s" : "", *host = c->target.authority;
     jm_error_words(jm_str_span(&r->body), words);
     const char *colon = words[0] ? ": " : "";
+    if (r->status >= 300 && r->status < 400)
+        return jm_err_set(err, JM_ENET,
+                          "%s at http%s://%s was redirected (HTTP %d%s%s): give the URL to which it leads",
+                          doing, s, host, r->status, r->location[0] ? ", to " : "", r->location);
     switch (r->status) {
     case 401:
     case 403:

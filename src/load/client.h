@@ -38,7 +38,7 @@ int jm_probe_engine(const struct jm_load_cfg *cfg, struct jm_endpoint *out, stru
 struct jm_reply {
     int status;
     struct jm_str body;
-    char server[128], simulated[64]; /* headers Server and X-Joulemark-Sim */
+    char server[128], simulated[64], location[160]; /* headers Server, X-Joulemark-Sim and Location */
 };
 void jm_reply_init(struct jm_reply *r);
 void jm_reply_release(struct jm_reply *r);

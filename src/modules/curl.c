@@ -153,7 +153,13 @@ static void fault(const struct jm_curl_job *j, CURLcode rc, struct jm_curl_over 
         snprintf(o->words, sizeof o->words, "the connection was closed");
         break;
     case CURLE_SEND_ERROR: say_received(j, o, "sending failed"); break;
-    case CURLE_RECV_ERROR: say_received(j, o, "reading failed"); break;
+    case CURLE_RECV_ERROR:
+        say_received(j, o, "reading failed");
+        if (strstr(why, "chunked-encoding")) {
+            o->why = JM_LOST_PROTOCOL;
+            snprintf(o->words, sizeof o->words, "the chunks of the answer are broken (%s)", why);
+        }
+        break;
     case CURLE_UNSUPPORTED_PROTOCOL: /* "Received HTTP/0.9 when not allowed": no status line */
         o->why = JM_LOST_PROTOCOL;
         snprintf(o->words, sizeof o->words, "the answer is not HTTP (%s)", why);

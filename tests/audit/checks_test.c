@@ -577,6 +577,30 @@ static void lengths(void **state)
     }
 }
 
+static void cut_answers(void **state)
+{
+    static const struct {
+        const char *kept;
+        bool bad;
+    } rows[] = {{"100 of 100", false}, {"99 of 100", true}, {"0 of 100", true}, {"", false},
+                {"x of 3", false},     {"3 of -1", false},  {"3 of", false},    {NULL, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct syn s;
+        begin(&s, "cut answers");
+        load(&s, 0, 10);
+        if (rows[i].kept)
+            syn_env(&s, "load.osl.kept", rows[i].kept);
+        syn_window(&s, JM_R_MEASURE, 0, 0, 10);
+        end(&s, JM_PROFILE_SCREENING);
+        if (rows[i].bad)
+            fires(&s, "lengths.short", JM_SEV_WARNING);
+        else
+            silent(&s, "lengths.short");
+        syn_end(&s);
+    }
+}
+
 /* Events that shared a read: 10 of 100 are none too many, 11 are. */
 static void lumps(void **state)
 {
@@ -700,6 +724,7 @@ int main(void)
         cmocka_unit_test(failures),
         cmocka_unit_test(steady),
         cmocka_unit_test(lengths),
+        cmocka_unit_test(cut_answers),
         cmocka_unit_test(lumps),
         cmocka_unit_test(bias),
         cmocka_unit_test(no_meters),
