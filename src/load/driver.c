@@ -341,7 +341,12 @@ static int find_model(struct jm_load *l, struct jm_err *err)
     settle_counts(l);
     if (is_auto(l->cfg.api)) {
         l->chosen = true;
-        rc = jm_dialect_need(l->at.dialect, &row, err);
+        const char *name = l->at.dialect;
+        if (l->cfg.prompt_ids) /* what this engine has that takes them */
+            name = strcmp(l->at.kind, "sglang") == 0     ? "sglang.generate"
+                   : strcmp(l->at.kind, "llamacpp") == 0 ? "llamacpp.completion"
+                                                         : "openai.completions";
+        rc = jm_dialect_need(name, &row, err);
         if (rc == 0)
             rc = jm_reader_init(&l->reader, row, err);
     }

@@ -75,6 +75,10 @@ static void plan(const struct out *o, const struct jm_load *l)
         if (l->plan->slices == 1 && one->isl.kind == JM_LEN_FIXED)
             fact(o, "load.isl", "%lld", (long long)one->isl.min);
         fact(o, "load.isl.mode", "%s", jm_isl_mode_name(l->prompts.mode));
+        if (l->prompts.mode == JM_ISL_IDS)
+            fact(o, "load.isl.ids", "%s",
+                 l->prompts.ids_known ? "of words, by the server's tokenizer"
+                                      : "small numbers: the server has no tokenizer");
         fact(o, "load.isl.checked", "%s", l->prompts.checked ? "yes" : "no");
         number(o, "load.isl.overhead", l->prompts.overhead);
         if (l->plan->slices == 1)

@@ -30,7 +30,7 @@ void jm_prompt_release(struct jm_prompt *p)
 
 const char *jm_isl_mode_name(enum jm_isl_mode m)
 {
-    static const char *const names[] = {"file", "tokenize", "probe", "words"};
+    static const char *const names[] = {"file", "tokenize", "probe", "words", "ids"};
     return (unsigned)m < sizeof names / sizeof *names ? names[m] : "?";
 }
 
@@ -76,6 +76,8 @@ static void sum(struct jm_prompts *p)
     }
     for (size_t i = 0; i < p->words; i++)
         jm_str_addf(&s, "%s %d\n", p->word[i], p->cost[i]);
+    for (size_t i = 0; i < p->ids; i++)
+        jm_str_addf(&s, "%d\n", (int)p->id[i]);
     jm_sha256_hex(jm_str_span(&s), p->sha256);
     jm_str_release(&s);
 }
@@ -102,6 +104,16 @@ static int prepare_slice(struct jm_prompts *p, size_t i, struct jm_err *err)
             "ask for less, or start the engine with a longer one",
             s->name, s->name[0] ? ": " : "", (long long)isl, (long long)(osl > 0 ? osl : 1),
             p->max_model_len);
+    if (p->cfg->prompt_ids && !(p->reader->d->takes & JM_TAKES_IDS))
+        return jm_err_set(err, JM_EINVAL,
+                          "%s takes no prompts of token ids: use openai.completions, sglang.generate or "
+                          "llamacpp.completion",
+                          p->reader->row->name);
+    if (p->cfg->prompt_ids && jm_slice_sessions(s))
+        return jm_err_set(
+            err, JM_EINVAL,
+            "%s%sa conversation cannot be written in token ids, since nobody has those of the answers",
+            s->name, s->name[0] ? ": " : "");
     p->synthetic = true;
     /* the longest one is tried: a server that cuts prompts cuts that one */
     if (isl > p->isl)
@@ -330,7 +342,14 @@ int jm_prompts_recipe(const struct jm_prompts *p, const struct jm_recipe *r, str
     } else if (r->talk) {
         next_turn(p, r, index, &ask, out);
     } else {
+        bool ids = p->mode == JM_ISL_IDS && !(r->row && r->row->turns);
+        if (ids)
+            jm_str_addc(&out->text, '[');
         make_text(p, r, index, &out->text);
+        if (ids) {
+            jm_str_addc(&out->text, ']');
+            ask.ids = jm_str_span(&out->text);
+        }
         out->asked_isl = r->row && r->row->turns ? -1 : r->draw.isl;
     }
     if (!ask.turns.p && !ask.ids.p)

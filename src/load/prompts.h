@@ -31,7 +31,8 @@ enum jm_isl_mode {
     JM_ISL_NONE,     /* prompts of a file */
     JM_ISL_TOKENIZE, /* the server's tokenizer counted each word, its usage the rest: exact */
     JM_ISL_PROBE,    /* tokens = a + b * words from the usage of two probes */
-    JM_ISL_WORDS     /* nobody counts: one word was taken for one token */
+    JM_ISL_WORDS,    /* nobody counts: one word was taken for one token */
+    JM_ISL_IDS       /* token ids: just as many as wanted */
 };
 
 #define JM_WORDS_MOST 256
@@ -63,6 +64,9 @@ struct jm_prompts {
     const char *word[JM_WORDS_MOST];
     int cost[JM_WORDS_MOST]; /* tokens of each, with JM_ISL_TOKENIZE */
     int cheapest;
+    int32_t id[JM_WORDS_MOST]; /* with JM_ISL_IDS: what prompts are made of */
+    size_t ids;
+    bool ids_known;            /* by the server's tokenizer; else they are just small numbers */
     double overhead, per_word; /* tokens that every prompt has; tokens a word without JM_ISL_TOKENIZE */
 };
 
@@ -103,7 +107,8 @@ int jm_prompt_file_read(struct jm_prompt_set *s, const struct jm_reader *reader,
 void jm_prompt_set_release(struct jm_prompt_set *s);
 /* Finds out what words cost. */
 int jm_synth_calibrate(struct jm_prompts *p, struct jm_err *err);
-/* Appends the text of synthetic prompt number index for a budget of isl tokens. */
+/* Appends the text of synthetic prompt number index for a budget of isl tokens. With JM_ISL_IDS: its ids,
+ * each behind a comma unless the text is empty or ends with a bracket. */
 void jm_synth_text(const struct jm_prompts *p, int64_t index, int isl, struct jm_str *out);
 /* Appends so many tokens of text that depends on index alone, without what a template adds. */
 void jm_synth_piece(const struct jm_prompts *p, int64_t index, int64_t tokens, struct jm_str *out);

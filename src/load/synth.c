@@ -77,13 +77,19 @@ static int pick(const struct jm_prompts *p, struct jm_rng *r, int64_t left)
     return second;
 }
 
+/* Probes have numbers far away from those of requests. */
+static uint64_t number_of(int64_t index)
+{
+    return index >= 0 ? (uint64_t)index : UINT64_MAX / 2 - (uint64_t)-index;
+}
+
 /* words < 0: until the tokens are used up */
 static void compose(const struct jm_prompts *p, int64_t index, int64_t tokens, int64_t words,
                     struct jm_str *out)
 {
     struct jm_rng r;
     size_t from = out->len;
-    uint64_t code = index >= 0 ? (uint64_t)index : UINT64_MAX / 2 - (uint64_t)-index;
+    uint64_t code = number_of(index);
     jm_rng_init_stream(&r, p->cfg->seed, code + 16);
     for (int k = 0; k < CODE_WORDS && (words < 0 ? tokens > 0 : words > 0); k++, code /= p->words) {
         size_t i = code % p->words;
@@ -99,8 +105,26 @@ static void compose(const struct jm_prompts *p, int64_t index, int64_t tokens, i
         put_word(p, (size_t)i, out, from);
 }
 
+/* Prompts of ids begin with their number too, in digits of the base of how many ids there are. */
+static void compose_ids(const struct jm_prompts *p, int64_t index, int64_t tokens, struct jm_str *out)
+{
+    struct jm_rng r;
+    uint64_t code = number_of(index);
+    jm_rng_init_stream(&r, p->cfg->seed, code + 16);
+    for (int64_t k = 0; k < tokens; k++, code /= p->ids) {
+        size_t i = k < CODE_WORDS ? code % p->ids : jm_rng_below(&r, p->ids);
+        if (out->len && out->buf[out->len - 1] != '[')
+            jm_str_addc(out, ',');
+        jm_str_addf(out, "%d", (int)p->id[i]);
+    }
+}
+
 void jm_synth_piece(const struct jm_prompts *p, int64_t index, int64_t tokens, struct jm_str *out)
 {
+    if (p->mode == JM_ISL_IDS) {
+        compose_ids(p, index, tokens, out);
+        return;
+    }
     if (out->len && tokens > 0)
         jm_str_addc(out, ' ');
     if (p->mode == JM_ISL_TOKENIZE) {
@@ -113,7 +137,9 @@ void jm_synth_piece(const struct jm_prompts *p, int64_t index, int64_t tokens, s
 
 void jm_synth_text(const struct jm_prompts *p, int64_t index, int isl, struct jm_str *out)
 {
-    if (p->mode == JM_ISL_TOKENIZE) {
+    if (p->mode == JM_ISL_IDS) {
+        compose_ids(p, index, isl - llround(p->overhead), out);
+    } else if (p->mode == JM_ISL_TOKENIZE) {
         compose(p, index, isl - llround(p->overhead), -1, out);
     } else {
         int64_t n = llround((isl - p->overhead) / p->per_word);
@@ -123,14 +149,15 @@ void jm_synth_text(const struct jm_prompts *p, int64_t index, int isl, struct jm
 
 /* --- counting
  * ----------------------------------------------------------------------------------------------------- */
-/* {"count":n} (vLLM, SGLang) or {"tokens":[...]} (llama.cpp); -1 when the server does not count. */
-static int64_t count(const struct jm_prompts *p, struct jm_span text)
+/* The server's /tokenize: {"count":n,"tokens":[...]} (vLLM, SGLang), {"tokens":[...]} (llama.cpp), or an
+ * array (TGI). Each looks for the text under a name of its own and passes over the others. NULL when there is
+ * none. */
+static struct jm_json *tokenize(const struct jm_prompts *p, struct jm_span text)
 {
     struct jm_str body;
     struct jm_jsonw w;
     struct jm_reply r;
     struct jm_json *doc = NULL;
-    int64_t n = -1;
     jm_str_init(&body);
     jm_reply_init(&r);
     jm_jsonw_init(&w, &body, 0);
@@ -138,18 +165,27 @@ static int64_t count(const struct jm_prompts *p, struct jm_span text)
     jm_jsonw_kstr(&w, "model", p->model);
     jm_jsonw_kspan(&w, "prompt", text);  /* vLLM, SGLang */
     jm_jsonw_kspan(&w, "content", text); /* llama.cpp */
+    jm_jsonw_kspan(&w, "inputs", text);  /* TGI */
     jm_jsonw_kbool(&w, "add_special_tokens", false);
     jm_jsonw_end(&w);
     if (!body.failed &&
         jm_client_fetch(p->client, "POST", "/tokenize", jm_str_span(&body), 0, &r, NULL) == 0 &&
-        r.status == 200 && jm_json_parse(jm_str_span(&r.body), &doc, NULL) == 0) {
-        const struct jm_json *tokens = jm_json_get(doc, "tokens");
-        if (!jm_json_i64(jm_json_get(doc, "count"), &n))
-            n = jm_json_is_array(tokens) ? (int64_t)jm_json_len(tokens) : -1;
-    }
-    jm_json_free(doc);
+        r.status == 200)
+        (void)jm_json_parse(jm_str_span(&r.body), &doc, NULL);
     jm_reply_release(&r);
     jm_str_release(&body);
+    return doc;
+}
+
+/* -1 when the server does not count. */
+static int64_t count(const struct jm_prompts *p, struct jm_span text)
+{
+    struct jm_json *doc = tokenize(p, text);
+    const struct jm_json *tokens = jm_json_is_array(doc) ? doc : jm_json_get(doc, "tokens");
+    int64_t n = -1;
+    if (!jm_json_i64(jm_json_get(doc, "count"), &n))
+        n = jm_json_is_array(tokens) ? (int64_t)jm_json_len(tokens) : -1;
+    jm_json_free(doc);
     return n;
 }
 
@@ -212,10 +248,12 @@ static void use_tokenizer(struct jm_prompts *p)
 }
 
 /* The prompt tokens that a real request counts, -1 when the server does not say; an error when it refuses. */
-static int probe(const struct jm_prompts *p, struct jm_span text, int64_t *tokens, struct jm_err *err)
+static int probe(const struct jm_prompts *p, struct jm_span text, struct jm_span ids, int64_t *tokens,
+                 struct jm_err *err)
 {
     struct jm_ask ask = {.model = p->model,
                          .text = text,
+                         .ids = ids,
                          .max_tokens = 1,
                          .probe = true,
                          .counts = p->cfg->counts,
@@ -258,7 +296,7 @@ static int probe_of(const struct jm_prompts *p, int64_t index, int64_t tokens, i
     compose(p, index, tokens, words, &s);
     int rc = jm_str_ok(&s, "a prompt", err);
     if (rc == 0)
-        rc = probe(p, jm_str_span(&s), counted, err);
+        rc = probe(p, jm_str_span(&s), (struct jm_span){0}, counted, err);
     jm_str_release(&s);
     return rc;
 }
@@ -283,22 +321,41 @@ static int find_overhead(struct jm_prompts *p, struct jm_err *err)
     return 0;
 }
 
-int jm_synth_calibrate(struct jm_prompts *p, struct jm_err *err)
+/* Ids that prompts can be made of: those of the words, by the server's tokenizer, else small ones, which
+ * every vocabulary has and whose first thousand hold what is special. */
+static void find_ids(struct jm_prompts *p)
 {
-    int isl = p->isl;
-    int64_t counted = -1;
-    for (p->words = 0; p->words < LISTED; p->words++) {
-        p->word[p->words] = list[p->words];
-        p->cost[p->words] = 1;
+    struct jm_str s;
+    jm_str_init(&s);
+    for (size_t i = 0; i < p->words; i++)
+        put_word(p, i, &s, 0);
+    struct jm_json *doc = tokenize(p, jm_str_span(&s));
+    const struct jm_json *list = jm_json_get(doc, "tokens");
+    p->ids = 0;
+    for (size_t i = 0; i < jm_json_len(list) && p->ids < JM_WORDS_MOST; i++) {
+        int64_t v;
+        bool new = jm_json_i64(jm_json_at(list, i), &v) && v >= 0 && v <= INT32_MAX;
+        for (size_t k = 0; new &&k < p->ids; k++)
+            new = p->id[k] != v;
+        if (new)
+            p->id[p->ids++] = (int32_t)v;
     }
-    p->mode = JM_ISL_WORDS;
-    p->per_word = p->cheapest = 1;
-    use_tokenizer(p);
-    int rc = find_overhead(p, err);
-    if (rc)
-        return rc;
-    if (p->mode == JM_ISL_WORDS)
-        return 0;
+    p->ids_known = p->ids >= FEWEST;
+    if (!p->ids_known)
+        for (p->ids = 0; p->ids < JM_WORDS_MOST; p->ids++)
+            p->id[p->ids] = 1000 + 31 * (int32_t)p->ids;
+    jm_json_free(doc);
+    jm_str_release(&s);
+    p->mode = JM_ISL_IDS;
+    p->overhead = 0;
+}
+
+/* One real request, whose count must be the length asked for; what it has more or less is made up for. */
+static int confirm(struct jm_prompts *p, struct jm_err *err)
+{
+    int isl = p->isl, rc = 0;
+    int64_t counted = -1;
+    bool ids = p->mode == JM_ISL_IDS;
     for (int round = 0; round < ROUNDS && !p->checked; round++) {
         if (p->overhead + 1 > isl)
             return jm_err_set(err, JM_ERANGE,
@@ -306,8 +363,13 @@ int jm_synth_calibrate(struct jm_prompts *p, struct jm_err *err)
                               isl, p->overhead);
         struct jm_str s;
         jm_str_init(&s);
+        if (ids)
+            jm_str_addc(&s, '[');
         jm_synth_text(p, -3 - round, isl, &s);
-        rc = probe(p, jm_str_span(&s), &counted, err);
+        if (ids)
+            jm_str_addc(&s, ']');
+        struct jm_span none = {0};
+        rc = probe(p, ids ? none : jm_str_span(&s), ids ? jm_str_span(&s) : none, &counted, err);
         jm_str_release(&s);
         if (rc || counted < 0)
             return rc;
@@ -322,4 +384,21 @@ int jm_synth_calibrate(struct jm_prompts *p, struct jm_err *err)
             p->overhead += (double)(counted - isl);
     }
     return 0;
+}
+
+int jm_synth_calibrate(struct jm_prompts *p, struct jm_err *err)
+{
+    for (p->words = 0; p->words < LISTED; p->words++) {
+        p->word[p->words] = list[p->words];
+        p->cost[p->words] = 1;
+    }
+    p->mode = JM_ISL_WORDS;
+    p->per_word = p->cheapest = 1;
+    if (p->cfg->prompt_ids) {
+        find_ids(p);
+        return confirm(p, err);
+    }
+    use_tokenizer(p);
+    int rc = find_overhead(p, err);
+    return rc || p->mode == JM_ISL_WORDS ? rc : confirm(p, err);
 }

@@ -27,7 +27,7 @@ static const char *root(void)
 struct got {
     struct jm_request r;
     size_t n;
-    int64_t unknown;
+    int64_t unknown, told; /* events without a count; tokens of those with one */
 };
 
 /* step bytes a read. The .sse files are bodies, the .http files whole responses, some with LF for CRLF in the
@@ -65,8 +65,10 @@ static struct got read_file(const char *name, const char *api, size_t step)
     g.r = c.r;
     static struct jm_token_event ev[1 << 16];
     g.n = jm_evlog_read(&c.ev, ev, sizeof ev / sizeof *ev);
-    for (size_t i = 0; i < g.n; i++)
+    for (size_t i = 0; i < g.n; i++) {
         g.unknown += !(ev[i].flags & JM_TE_COUNT_KNOWN);
+        g.told += ev[i].tokens;
+    }
     jm_call_release(&c);
     jm_str_release(&body);
     jm_str_release(&text);
@@ -108,6 +110,22 @@ static void captured_streams(void **state)
     }
 }
 
+/* llama.cpp's own API counts in every event; of the 11 prompt tokens 10 were in the cache (prompt_n 1). */
+static void captured_native(void **state)
+{
+    (void)state;
+    for (size_t step = 1; step < 40; step += 3) {
+        struct got g = read_file("llama_native.sse", "llamacpp.completion", step);
+        assert_int_equal(g.r.end, JM_END_OK);
+        assert_int_equal(g.r.prompt_tokens, 11);
+        assert_int_equal(g.r.cached_tokens, 10);
+        assert_int_equal(g.r.output_tokens, 4);
+        assert_int_equal(g.told, 4);
+        assert_int_equal(g.unknown, 0);
+        assert_string_equal(g.r.finish, "limit");
+    }
+}
+
 static void captured_error(void **state)
 {
     (void)state;
@@ -119,7 +137,8 @@ static void captured_error(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(captured_streams), cmocka_unit_test(captured_error)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(captured_streams), cmocka_unit_test(captured_native),
+                                       cmocka_unit_test(captured_error)};
     if (access(root(), R_OK) != 0)
         return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,6 +65,9 @@ struct sum {
     int64_t output, prompt;
     char why[300];
     const struct jm_load_cfg *cfg;
+    const char *finish;
+    int64_t told; /* tokens that events told */
+    int silent;   /* answers without an event */
     char facts[8192];
 };
 
@@ -72,16 +75,18 @@ static void add(void *self, const struct jm_request *r, const struct jm_token_ev
                 struct jm_span p, struct jm_span o)
 {
     struct sum *s = self;
-    (void)ev, (void)p, (void)o;
+    (void)p, (void)o;
+    for (size_t i = 0; i < n; i++)
+        s->told += ev[i].tokens;
+    s->silent += r->events == 0; /* half a character can be held back to the end */
     s->n++;
     s->output += r->output_tokens;
     s->prompt += r->prompt_tokens;
-    bool wrong =
-        r->end != JM_END_OK || r->token_source != JM_TOK_USAGE || r->output_tokens != s->cfg->osl ||
-        r->prompt_tokens != s->cfg->isl || strcmp(r->finish, "length") != 0 || (int64_t)n != r->events ||
-        (r->events < 1 && s->cfg->osl > 1) /* half a character is held back for ever */ ||
-        r->events > r->output_tokens || (r->events > 0 && r->t[JM_T_FIRST_TOKEN] < r->t[JM_T_SENT]) ||
-        r->t[JM_T_DONE] < r->t[JM_T_LAST_TOKEN];
+    bool wrong = r->end != JM_END_OK || r->token_source != JM_TOK_USAGE || r->output_tokens != s->cfg->osl ||
+                 r->prompt_tokens != s->cfg->isl || strcmp(r->finish, s->finish) != 0 ||
+                 (int64_t)n != r->events || r->events > r->output_tokens ||
+                 (r->events > 0 && r->t[JM_T_FIRST_TOKEN] < r->t[JM_T_SENT]) ||
+                 r->t[JM_T_DONE] < r->t[JM_T_LAST_TOKEN];
     if (wrong && !s->bad++)
         snprintf(s->why, sizeof s->why,
                  "request %lld: %s %s: %lld of %d prompt tokens, %lld of %d, %lld events, finish %s",
@@ -123,7 +128,8 @@ static void run(const struct jm_load_cfg *cfg, struct sum *s)
     struct jm_load *l = NULL;
     struct jm_load_live live;
     struct jm_err err;
-    *s = (struct sum){.cfg = cfg};
+    bool native = cfg->api && strcmp(cfg->api, "llamacpp.completion") == 0;
+    *s = (struct sum){.cfg = cfg, .finish = native ? "limit" : "length"};
     if (jm_load_new(cfg, &sink, &l, &err) != 0)
         fail_msg("%s", err.text);
     int64_t before = counter("llamacpp:tokens_predicted_total");
@@ -156,6 +162,9 @@ static void the_engine_is_known(void **state)
     assert_string_equal(e.server, "llama.cpp");
     assert_int_equal(strncmp(e.engine, "llama.cpp", 9), 0);
     assert_int_equal(e.max_model_len, 4096);
+    assert_string_equal(e.kind, "llamacpp");
+    assert_string_equal(e.dialect, "openai.chat");
+    assert_string_equal(e.metrics_path, "/metrics");
 }
 
 static void counts_agree(void **state)
@@ -175,6 +184,32 @@ static void counts_agree(void **state)
                                   .seed = 11};
         run(&cfg, &s);
         assert_non_null(strstr(s.facts, "load.isl.mode=tokenize\n"));
+        assert_non_null(strstr(s.facts, "load.isl.kept=30 of 30\n"));
+        assert_non_null(strstr(s.facts, "load.osl.kept=30 of 30\n"));
+    }
+}
+
+/* Its own API tells in each event how many tokens there are so far: the sum is the usage, also where text is
+ * held back until its characters are whole. Prompts of ids have just their length. */
+static void its_own_api_counts_each_event(void **state)
+{
+    (void)state;
+    for (int ids = 0; ids < 2; ids++) {
+        struct sum s;
+        struct jm_load_cfg cfg = {.url = url,
+                                  .api = "llamacpp.completion",
+                                  .concurrency = 3,
+                                  .isl = 150,
+                                  .osl = 40,
+                                  .ignore_eos = true,
+                                  .prompt_ids = ids,
+                                  .temperature = 1,
+                                  .max_requests = 30,
+                                  .seed = 12};
+        run(&cfg, &s);
+        assert_in_range(s.silent, 0, 5);
+        assert_int_equal(s.told, (30 - s.silent) * 40);
+        assert_non_null(strstr(s.facts, ids ? "load.isl.mode=ids\n" : "load.isl.mode=tokenize\n"));
         assert_non_null(strstr(s.facts, "load.isl.kept=30 of 30\n"));
         assert_non_null(strstr(s.facts, "load.osl.kept=30 of 30\n"));
     }
@@ -200,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_engine_is_known),
         cmocka_unit_test(counts_agree),
+        cmocka_unit_test(its_own_api_counts_each_event),
         cmocka_unit_test(more_requests_than_a_connection_takes),
     };
     int rc = start(), status;

@@ -238,6 +238,42 @@ static void triton_without_counts(void **state)
     unlink(e.truth);
 }
 
+/* Just so many ids, in the API of the engine that takes them; where none does, it says so. */
+static void prompts_of_token_ids(void **state)
+{
+    static const struct {
+        const char *sim, *api;
+    } takes[] = {
+        {"vllm", "openai.completions"}, {"sglang", "sglang.generate"}, {"llamacpp", "llamacpp.completion"}};
+    static struct simkit_book b;
+    struct simkit e;
+    (void)state;
+    for (size_t i = 0; i < sizeof takes / sizeof *takes; i++) {
+        char want[60];
+        simkit_start(&e, "--api", takes[i].sim, NULL);
+        struct jm_load_cfg cfg = simkit_cfg(&e);
+        cfg.prompt_ids = true;
+        cfg.max_requests = 4;
+        simkit_run(&cfg, &b);
+        snprintf(want, sizeof want, "load.api=%s\n", takes[i].api);
+        assert_non_null(strstr(b.facts, want));
+        assert_non_null(strstr(b.facts, "load.isl.mode=ids\n"));
+        assert_non_null(strstr(b.facts, "load.isl.ids=of words, by the server's tokenizer\n"));
+        assert_non_null(strstr(b.facts, "load.isl.overhead=0\n"));
+        assert_non_null(strstr(b.facts, "load.isl.kept=4 of 4\n"));
+        assert_non_null(strstr(b.facts, "load.osl.kept=4 of 4\n"));
+        for (int k = 0; k < b.n; k++)
+            assert_true(b.r[k].cached_tokens <= 0); /* no prompt begins like another */
+        struct jm_load *l;
+        struct jm_err err = {0};
+        cfg.api = "openai.chat";
+        assert_int_equal(jm_load_new(&cfg, NULL, &l, &err), JM_EINVAL);
+        assert_non_null(strstr(err.text, "takes no prompts of token ids"));
+        simkit_stop(&e);
+        unlink(e.truth);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +282,7 @@ int main(void)
         cmocka_unit_test(every_fault_is_told),
         cmocka_unit_test(a_model_that_was_loaded_is_a_fact),
         cmocka_unit_test(triton_without_counts),
+        cmocka_unit_test(prompts_of_token_ids),
     };
     return simkit_main(tests, sizeof tests / sizeof *tests);
 }
