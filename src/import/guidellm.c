@@ -24,6 +24,7 @@ struct guidellm {
     int64_t first, last; /* of the requests of this benchmark: scheduled, ended */
     int64_t read, listed, chunk_counted, backwards;
     bool putting; /* requests, not only looking at them */
+    bool old;     /* up to 0.3 */
     bool planned; /* the strategy is a schedule: targeted_start means something */
     char names[NAMES][48];
     int n_names;
@@ -62,6 +63,9 @@ static const struct {
      "(last token - request start) / output tokens: prefill and the first token are in it; each request "
      "weighs with "
      "its tokens"},
+    {"time_per_output_token_ms", "", "ms",
+     "up to version 0.3: (last token - first token) / output tokens, neither with the prefill nor over the "
+     "intervals; each request weighs with its tokens"},
     {"inter_token_latency_ms", "itl.token_mean", "ms",
      "(last token - first token) / (output tokens - 1), a mean of each request, which weighs with its tokens "
      "- 1"},
@@ -140,7 +144,8 @@ static void claims(struct guidellm *g, const struct jm_jtoken *metrics)
             ok.type != JM_J_OBJECT || empty(g, &ok))
             continue;
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-            if (jm_jtoken_is(&k, rows[i].name))
+            if (jm_jtoken_is(&k, rows[i].name) &&
+                (row < 0 || g->old)) /* the second one is the older meaning */
                 row = (int)i;
         distribution(g, name, &ok, row);
     }
@@ -413,6 +418,7 @@ static int benchmark(struct guidellm *g, const struct jm_jtoken *bench)
     g->first = INT64_MAX;
     g->last = INT64_MIN;
     strategy(g, bench, name);
+    g->old = jm_jmember(g->f, bench, "run_stats", &v) || jm_jmember(g->f, bench, "request_loader", &v);
     jm_jmember(g->f, bench, "requests", &requests);
     for (int s = 0; rc >= 0 && s < 3; s++)
         rc = list(g, &requests, s, false);

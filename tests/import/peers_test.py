@@ -375,7 +375,9 @@ class GuideLLM(Files):
             "start_time": t, "end_time": t + 1.0, "request_totals": {"successful": 1, "total": 1},
             "requests": {"successful": [{"prompt_tokens": 21, "output_tokens": 20, "start_time": t + 0.1, "end_time": t + 0.5,
                                          "first_token_time": t + 0.2, "last_token_time": t + 0.485}], "errored": [], "incomplete": []},
-            "metrics": {}}]}))
+            "metrics": {"time_per_output_token_ms": self.distribution(14.25)}}]}))
+        # up to 0.3 its TPOT had neither the prefill in it nor the interval for its divisor: it is none of ours
+        self.assertEqual(d["claim"][("time_per_output_token_ms.successful.mean", 0)]["metric"] or "", "")
         self.assertEqual(d["windows"][0]["name"], "concurrent 4")
         self.assertAlmostEqual(self.result("ttft"), 0.1, places=6)
         self.assertAlmostEqual(self.result("tpot.excl_first"), 0.015, places=6)   # 285 ms / 19
