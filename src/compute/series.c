@@ -2,6 +2,7 @@
 /* Series for pictures: power by channel as minimum and maximum of each column, and output tokens a second
  * under it. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "compute/calc.h"
 #include "compute/engine.h"
@@ -92,6 +93,59 @@ static bool shown(const struct jm_calc *c, const struct jm_channel *ch)
             !(ch->flags & (JM_CHF_MIRROR | JM_CHF_PARTOF)) && ch->name[0] == 'p' && ch->name[5] != '.');
 }
 
+/* Requests at the middle of each column: under way at the server, and held back by the client. */
+static int of_requests(struct jm_calc *c, int64_t t0, int64_t t1, size_t columns)
+{
+    static const char *const label[] = {"requests under way", "waiting in the client"};
+    size_t n;
+    const struct jm_request *q = jm_run_requests(c->run, &n);
+    double each = jm_seconds_between(t1, t0) / (double)columns;
+    bool timed = false;
+    for (size_t i = 0; i < n; i++)
+        timed |= q[i].t[JM_T_SENT] >= 0;
+    for (int which = 0; timed && which < 2; which++) {
+        struct jm_series *s = NULL;
+        double now = 0, most = 0;
+        int64_t *step = calloc(columns + 1, sizeof *step);
+        if (!step)
+            return jm_err_set(c->err, JM_ENOMEM, "out of memory for the series");
+        for (size_t i = 0; i < n; i++) {
+            int64_t sent = q[i].t[JM_T_SENT],
+                    end = q[i].end == JM_END_UNFINISHED ? t1 : jm_request_end(&q[i]),
+                    from = which ? q[i].t[JM_T_SCHEDULED] : sent, to = which && sent >= 0 ? sent : end;
+            if (from < 0 || to <= from)
+                continue;
+            double a = ceil(jm_seconds_between(from, t0) / each - .5),
+                   b = ceil(jm_seconds_between(to, t0) / each - .5);
+            size_t ia = a < 0                 ? 0
+                        : a > (double)columns ? columns
+                                              : (size_t)a,
+                   ib = b < 0                 ? 0
+                        : b > (double)columns ? columns
+                                              : (size_t)b;
+            step[ia]++;
+            step[ib]--;
+        }
+        for (size_t i = 0; i < columns; i++)
+            most = fmax(most, now += (double)step[i]);
+        if (most > 0 && !(s = jm_report_series(c->r, columns))) {
+            free(step);
+            return jm_err_set(c->err, JM_ENOMEM, "out of memory for the series");
+        }
+        if (s) {
+            s->label = label[which];
+            s->unit = "in flight";
+            s->t0 = t0;
+            s->t1 = t1;
+        }
+        now = 0;
+        for (size_t i = 0; s && i < columns; i++)
+            s->min[i] = s->max[i] = now += (double)step[i];
+        free(step);
+    }
+    return 0;
+}
+
 int jm_series_make(struct jm_calc *c)
 {
     int64_t t0 = INT64_MAX, t1 = INT64_MIN, first, last, count;
@@ -113,6 +167,8 @@ int jm_series_make(struct jm_calc *c)
             rc = of_channel(c, &c->r->channels[i], t0, t1, columns);
     if (!rc)
         rc = jm_engine_series_make(c, t0, t1, columns);
+    if (!rc)
+        rc = of_requests(c, t0, t1, columns);
     for (size_t k = 0; !rc && k < c->n_win; k++) {
         const struct jm_calc_window *w = &c->win[k];
         const struct jm_tally *t = &w->tally;

@@ -13,6 +13,7 @@
 #include "show/fmt.h"
 #include "show/html_script.h"
 #include "show/html_style.h"
+#include "show/load.h"
 #include "show/formats.h"
 #include "show/slices.h"
 #include "show/svg.h"
@@ -285,80 +286,6 @@ static void slices(struct jm_str *s, const struct jm_report *r)
     jm_str_adds(s, "</section>");
 }
 
-static void latency(struct jm_str *s, const struct jm_report *r)
-{
-    static const char *const ids[] = {
-        "ttft", "ttfo", "tpot.excl_first", "tpot.incl_prefill", "itl.chunk", "itl.token_mean",
-        "e2e",  "queue"};
-    static const double q[] = {0.5, 0.9, 0.95, 0.99, NAN};
-    char v[JM_FMT];
-    if (!jm_fmt_find(r, "ttft", JM_B_NONE, 0.5) && !jm_fmt_find(r, "e2e", JM_B_NONE, 0.5))
-        return;
-    jm_str_adds(s, "<section><h2>Latency</h2><div class='scroll'><table id='latency'><thead><tr><th "
-                   "scope='col'>definition</th>"
-                   "<th scope='col' class='n'>p50</th><th scope='col' class='n'>p90</th><th scope='col' "
-                   "class='n'>p95</th>"
-                   "<th scope='col' class='n'>p99</th><th scope='col' class='n'>mean</th><th scope='col' "
-                   "class='n'>n</th></tr></thead><tbody>");
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-        const struct jm_result *any = jm_fmt_find(r, ids[i], JM_B_NONE, 0.5);
-        if (!any)
-            continue;
-        jm_str_addf(s, "<tr><td>%s</td>", ids[i]);
-        for (size_t k = 0; k < 5; k++) {
-            const struct jm_result *x = jm_fmt_find(r, ids[i], JM_B_NONE, q[k]);
-            if (x && x->q.have)
-                jm_str_addf(s, "<td class='n' data-value='%.17g'>%s</td>", x->q.value,
-                            jm_fmt_value(v, x->q.value, "s"));
-            else
-                jm_str_adds(s, "<td class='n'>–</td>");
-        }
-        jm_str_addf(s, "<td class='n'>%s</td></tr>", any->n >= 0 ? jm_fmt_count(v, any->n) : "–");
-    }
-    jm_str_adds(s, "</tbody></table></div><p class='dim'>Of the requests scheduled in the measured window, "
-                   "followed to their end; "
-                   "latency counts from the time the plan wanted the request sent.</p><div class='two'>");
-    for (size_t i = 0; i < r->n_hist; i++) {
-        jm_str_addf(s, "<figure><h3>%s</h3>", r->hist[i].metric);
-        jm_svg_histogram(r, &r->hist[i], s);
-        jm_str_adds(s, "</figure>");
-    }
-    jm_str_adds(s, "</div></section>");
-}
-
-static void requests(struct jm_str *s, const struct jm_report *r)
-{
-    char v[JM_FMT];
-    if (!r->has_requests)
-        return;
-    jm_str_adds(s, "<section><h2>Requests and tokens</h2><table><tbody>");
-#define ROW(name, text) jm_str_addf(s, "<tr><th scope='row'>%s</th><td>%s</td></tr>", name, text)
-    ROW("successful requests", jm_fmt_count(v, r->requests.ok));
-    ROW("failed requests (their energy is included)", jm_fmt_count(v, r->requests.failed));
-    ROW("aborted requests (their energy is included)", jm_fmt_count(v, r->requests.aborted));
-    for (int e = 0; e < JM_END_COUNT; e++)
-        if (e != JM_END_OK && r->requests.by_end[e])
-            jm_str_addf(s, "<tr><th scope='row'>&nbsp;&nbsp;%s</th><td>%s</td></tr>", jm_end_name(e),
-                        jm_fmt_count(v, r->requests.by_end[e]));
-    if (r->requests.qualified >= 0)
-        ROW("requests inside the SLO", jm_fmt_count(v, r->requests.qualified));
-    ROW("output tokens", jm_fmt_count(v, r->tokens.output));
-    ROW("input tokens", jm_fmt_count(v, r->tokens.input));
-    ROW("cached input tokens", jm_fmt_count(v, r->tokens.cached));
-    if (r->tokens.reasoning)
-        ROW("reasoning tokens", jm_fmt_count(v, r->tokens.reasoning));
-#undef ROW
-    static const char *const names[] = {"ISL", "OSL"};
-    const struct jm_dist *d[] = {&r->tokens.isl, &r->tokens.osl};
-    for (int i = 0; i < 2; i++)
-        if (d[i]->n)
-            jm_str_addf(
-                s,
-                "<tr><th scope='row'>%s</th><td>mean %.4g, p50 %.4g, p90 %.4g, p99 %.4g, max %.4g</td></tr>",
-                names[i], d[i]->mean, d[i]->p50, d[i]->p90, d[i]->p99, d[i]->max);
-    jm_str_adds(s, "</tbody></table></section>");
-}
-
 static void claims(struct jm_str *s, const struct jm_report *r)
 {
     char v[JM_CLAIMS_FMT];
@@ -510,19 +437,18 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
     header(s, r);
     hero(s, r);
     if (r->n_series) {
-        jm_str_adds(s, "<section><h2>Power over time</h2><figure>");
+        jm_str_adds(s, "<section><h2>Power and load over time</h2><figure>");
         jm_svg_timeline(r, s);
         jm_str_adds(s, "</figure>");
         if (script)
-            jm_str_adds(s, "<details class='live' id='power-zoom'><summary>Zoom into the power</summary><div "
+            jm_str_adds(s, "<details class='live' id='power-zoom'><summary>Zoom in</summary><div "
                            "id='power-live'></div></details>");
         jm_str_adds(s, "</section>");
     }
     results(s, r);
     energy_table(s, r);
     slices(s, r);
-    latency(s, r);
-    requests(s, r);
+    jm_load_html(r, s);
     jm_show_engine_html(r, s);
     claims(s, r);
     findings(s, r);

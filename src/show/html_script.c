@@ -69,6 +69,55 @@ static void add_json(struct jm_str *s, const struct jm_str *json)
     }
 }
 
+/* The value of a series at a time, NAN outside it. */
+static double at(const struct jm_series *d, double seconds)
+{
+    double k = seconds / jm_fmt_seconds(d->t1, d->t0) * (double)d->n;
+    return k >= 0 && k < (double)d->n ? d->max[(size_t)k] : NAN;
+}
+
+/* Tokens/s and requests under way, on the columns of the latter. */
+static void load_data(const struct jm_report *r, struct jm_jsonw *w, int64_t origin)
+{
+    const struct jm_series *first = NULL;
+    for (size_t i = 0; i < r->n_series && !first; i++)
+        if (strcmp(r->series[i].unit, "in flight") == 0)
+            first = &r->series[i];
+    if (!first)
+        return;
+    double each = jm_fmt_seconds(first->t1, first->t0) / (double)first->n;
+    jm_jsonw_key(w, "lx");
+    jm_jsonw_array(w);
+    for (size_t k = 0; k < first->n; k++)
+        jm_jsonw_num(w, round(1e3 * (jm_fmt_seconds(first->t0, origin) + ((double)k + .5) * each)) / 1e3);
+    jm_jsonw_end(w);
+    jm_jsonw_key(w, "tokens");
+    jm_jsonw_array(w);
+    for (size_t k = 0; k < first->n; k++) {
+        double v = NAN;
+        for (size_t i = 0; i < r->n_series && isnan(v); i++)
+            if (strcmp(r->series[i].unit, "tokens/s") == 0)
+                v = at(&r->series[i], jm_fmt_seconds(first->t0, r->series[i].t0) + ((double)k + .5) * each);
+        jm_jsonw_num(w, round(v * 10) / 10);
+    }
+    jm_jsonw_end(w);
+    jm_jsonw_key(w, "flight");
+    jm_jsonw_array(w);
+    for (size_t i = 0; i < r->n_series; i++) {
+        if (strcmp(r->series[i].unit, "in flight") != 0)
+            continue;
+        jm_jsonw_object(w);
+        jm_jsonw_kstr(w, "label", r->series[i].label);
+        jm_jsonw_key(w, "y");
+        jm_jsonw_array(w);
+        for (size_t k = 0; k < r->series[i].n; k++)
+            jm_jsonw_num(w, r->series[i].max[k]);
+        jm_jsonw_end(w);
+        jm_jsonw_end(w);
+    }
+    jm_jsonw_end(w);
+}
+
 static void data(const struct jm_report *r, struct jm_str *s)
 {
     struct jm_str json;
@@ -119,6 +168,7 @@ static void data(const struct jm_report *r, struct jm_str *s)
         jm_jsonw_end(&w);
     }
     jm_jsonw_end(&w);
+    load_data(r, &w, origin);
     jm_jsonw_key(&w, "windows");
     jm_jsonw_array(&w);
     for (size_t i = 0; i < r->n_windows; i++) {

@@ -140,10 +140,52 @@ static void shade(struct jm_str *s, const struct jm_report *r, const struct plot
     }
 }
 
+/* Stairs filled down to 0. */
+static void area(struct jm_str *s, const struct plot *q, const struct jm_series *d, int64_t origin)
+{
+    double dx = jm_fmt_seconds(d->t1, d->t0) / (double)d->n, y0 = py(q, 0);
+    jm_str_addf(s, "<path class='area' d='M%.1f %.1f", px(q, jm_fmt_seconds(d->t0, origin)), y0);
+    for (size_t k = 0; k < d->n; k++) {
+        double a = jm_fmt_seconds(d->t0, origin) + dx * (double)k, y = isnan(d->max[k]) ? 0 : d->max[k];
+        jm_str_addf(s, "L%.1f %.1fL%.1f %.1f", px(q, a), py(q, y), px(q, a + dx), py(q, y));
+    }
+    jm_str_addf(s, "L%.1f %.1fZ'/>", px(q, jm_fmt_seconds(d->t1, origin)), y0);
+}
+
+static void stairs(struct jm_str *s, const struct plot *q, const struct jm_series *d, int64_t origin,
+                   int class, bool dash)
+{
+    double dx = jm_fmt_seconds(d->t1, d->t0) / (double)d->n, last = NAN;
+    jm_str_addf(s, "<path class='line s%d%s' d='", class, dash ? " dash" : "");
+    for (size_t k = 0; k < d->n; k++) {
+        double x = px(q, jm_fmt_seconds(d->t0, origin) + dx * (double)k), y = d->max[k];
+        if (k == 0)
+            jm_str_addf(s, "M%.1f %.1f", x, py(q, y));
+        else if (y != last)
+            jm_str_addf(s, "H%.1fV%.1f", x, py(q, y));
+        last = y;
+    }
+    jm_str_addf(s, "H%.1f'/>", px(q, jm_fmt_seconds(d->t1, origin)));
+}
+
+static void legend(struct jm_str *s, const char *class, const char *label)
+{
+    jm_str_addf(s, "<li><span class='key %s'></span>", class);
+    jm_svg_escape(s, label);
+    jm_str_adds(s, "</li>");
+}
+
+enum { POWER, TOKENS, FLIGHT, PANELS };
+
+/* Panels under each other on one time axis: power, output tokens/s, requests under way. */
 void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
 {
-    int n_power, n_tokens, drawn = 0;
-    double power = top_of(r, "W", &n_power), tokens = top_of(r, "tokens/s", &n_tokens);
+    static const char *const unit[] = {"W", "tokens/s", "in flight"},
+                             *const cap[] = {"power", "output tokens/s",
+                                             "requests under way, and held back by the client (dashed)"};
+    static const double tall[] = {220, 92, 72};
+    int n[PANELS], drawn = 0, panels = 0;
+    double top[PANELS], y = 24, h = 36;
     int64_t t0 = INT64_MAX, t1 = INT64_MIN, origin;
     for (size_t i = 0; i < r->n_series; i++) {
         t0 = r->series[i].t0 < t0 ? r->series[i].t0 : t0;
@@ -157,65 +199,63 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
             origin = r->windows[i].t0;
             break;
         }
-    double h = n_tokens ? 432 : 300;
-    struct plot p = {jm_fmt_seconds(t0, origin),
-                     jm_fmt_seconds(t1, origin),
-                     0,
-                     power > 0 ? power * 1.08 : 1,
-                     LEFT,
-                     24,
-                     W - LEFT - RIGHT,
-                     220};
-    jm_str_addf(
-        s,
-        "<svg viewBox='0 0 %g %g' role='img' aria-label='Power over time%s; the measured window is shaded'>",
-        W, h, n_tokens ? ", output tokens per second under it" : "");
-    shade(s, r, &p, origin);
-    y_axis(s, &p, "W");
-    for (size_t i = 0; i < r->n_series && drawn < JM_SVG_SERIES; i++)
-        if (strcmp(r->series[i].unit, "W") == 0)
-            series(s, &p, &r->series[i], origin, drawn++);
-    x_axis(s, &p);
-    if (n_tokens) {
-        struct plot q = p;
-        q.py = 296;
-        q.ph = 92;
-        q.y1 = tokens > 0 ? tokens * 1.1 : 1;
-        shade(s, r, &q, origin);
-        y_axis(s, &q, "");
+    for (int k = 0; k < PANELS; k++) {
+        top[k] = top_of(r, unit[k], &n[k]);
+        h += n[k] ? tall[k] + 48 : 0;
+        panels += n[k] > 0;
+    }
+    if (!panels)
+        return;
+    jm_str_addf(s,
+                "<svg viewBox='0 0 %g %g' role='img' aria-label='%s%s%s over time; the measured window is "
+                "shaded'>",
+                W, h, n[POWER] ? "Power" : "Load", n[TOKENS] ? ", output tokens per second" : "",
+                n[FLIGHT] ? ", requests under way" : "");
+    for (int k = 0; k < PANELS; k++) {
+        if (!n[k])
+            continue;
+        struct plot p = {jm_fmt_seconds(t0, origin),
+                         jm_fmt_seconds(t1, origin),
+                         0,
+                         top[k] > 0 ? top[k] * 1.08 : 1,
+                         LEFT,
+                         y,
+                         W - LEFT - RIGHT,
+                         tall[k]};
+        int lines = 0;
+        shade(s, r, &p, origin);
+        y_axis(s, &p, k == POWER ? "W" : "");
         for (size_t i = 0; i < r->n_series; i++) {
             const struct jm_series *d = &r->series[i];
-            double dx = jm_fmt_seconds(d->t1, d->t0) / (double)d->n;
-            if (strcmp(d->unit, "tokens/s") != 0)
+            if (strcmp(d->unit, unit[k]) != 0 || (k == POWER && lines >= JM_SVG_SERIES))
                 continue;
-            jm_str_adds(s, "<path class='area' d='");
-            jm_str_addf(s, "M%.1f %.1f", px(&q, jm_fmt_seconds(d->t0, origin)), py(&q, 0));
-            for (size_t k = 0; k < d->n; k++) {
-                double a = jm_fmt_seconds(d->t0, origin) + dx * (double)k,
-                       y = isnan(d->max[k]) ? 0 : d->max[k];
-                jm_str_addf(s, "L%.1f %.1fL%.1f %.1f", px(&q, a), py(&q, y), px(&q, a + dx), py(&q, y));
-            }
-            jm_str_addf(s, "L%.1f %.1fZ'/>", px(&q, jm_fmt_seconds(d->t1, origin)), py(&q, 0));
+            if (k == POWER)
+                series(s, &p, d, origin, lines);
+            else if (k == TOKENS)
+                area(s, &p, d, origin);
+            else
+                stairs(s, &p, d, origin, lines ? 1 : 0, lines > 0);
+            lines++;
         }
-        x_axis(s, &q);
-        jm_str_addf(s, "<text class='cap' x='%g' y='288'>output tokens/s</text>", LEFT);
+        x_axis(s, &p);
+        jm_str_addf(s, "<text class='cap' x='%g' y='%g'>%s</text>", LEFT, y - 10, cap[k]);
+        y += tall[k] + 48;
+        if (k == POWER)
+            drawn = lines;
     }
     jm_str_addf(s,
-                "<text class='cap' x='%g' y='14'>power</text><text class='cap' x='%g' y='%g' "
-                "text-anchor='end'>seconds from the start of "
-                "the first window</text></svg>",
-                LEFT, W - RIGHT, h - 8);
-    jm_str_adds(s, "<ul class='legend'>");
-    drawn = 0;
-    for (size_t i = 0; i < r->n_series && drawn < JM_SVG_SERIES; i++)
+                "<text class='cap' x='%g' y='%g' text-anchor='end'>seconds from the start of the first "
+                "window</text></svg><ul class='legend'>",
+                W - RIGHT, h - 8);
+    for (size_t i = 0, k = 0; i < r->n_series && (int)k < drawn; i++)
         if (strcmp(r->series[i].unit, "W") == 0) {
-            jm_str_addf(s, "<li><span class='key s%d%s'></span>", drawn % 8, drawn >= 8 ? " dash" : "");
-            jm_svg_escape(s, r->series[i].label);
-            jm_str_adds(s, "</li>");
-            drawn++;
+            char class[16];
+            snprintf(class, sizeof class, "s%d%s", (int)k % 8, k >= 8 ? " dash" : "");
+            legend(s, class, r->series[i].label);
+            k++;
         }
-    if (n_power > drawn)
-        jm_str_addf(s, "<li>and %d more</li>", n_power - drawn);
+    if (n[POWER] > drawn)
+        jm_str_addf(s, "<li>and %d more</li>", n[POWER] - drawn);
     jm_str_adds(s, "</ul>");
 }
 
@@ -311,6 +351,34 @@ void jm_svg_energy(const struct jm_report *r, struct jm_str *s)
     jm_str_adds(s, "</svg>");
 }
 
+/* p50 and p99, with their labels beside each other: left or right of the line, one lower where both want the
+ * same place. */
+static void marks(const struct jm_report *r, const struct jm_histogram *h, const struct plot *p, double lo,
+                  double hi, struct jm_str *s)
+{
+    static const double q[] = {0.5, 0.99};
+    static const char *const name[] = {"p50", "p99"};
+    enum { LABEL = 105 }; /* its width */
+    double at[2], from[2];
+    int n = 0;
+    char v[JM_FMT];
+    for (int i = 0; i < 2; i++) {
+        const struct jm_result *x = jm_fmt_find(r, h->metric, JM_B_NONE, q[i]);
+        if (!x || !x->q.have || !(x->q.value > 0))
+            continue;
+        at[n] = px(p, fmin(fmax(log10(x->q.value), lo), hi));
+        bool left = i == 0 ? at[n] > LABEL + 5 : at[n] > p->px + p->pw - LABEL;
+        from[n] = left ? at[n] - LABEL : at[n];
+        bool low = n > 0 && from[n] < from[n - 1] + LABEL && from[n - 1] < from[n] + LABEL;
+        jm_str_addf(s,
+                    "<line class='mark' x1='%.1f' x2='%.1f' y1='%g' y2='%g'/><text class='tick' x='%.1f' "
+                    "y='%d' text-anchor='%s'>%s %s</text>",
+                    at[n], at[n], p->py - 4, p->py + p->ph, at[n] + (left ? -4 : 4), low ? 30 : 14,
+                    left ? "end" : "start", name[i], jm_fmt_value(v, x->q.value, "s"));
+        n++;
+    }
+}
+
 void jm_svg_histogram(const struct jm_report *r, const struct jm_histogram *h, struct jm_str *s)
 {
     uint64_t max = 0;
@@ -344,23 +412,6 @@ void jm_svg_histogram(const struct jm_report *r, const struct jm_histogram *h, s
             jm_str_addf(s, "<text class='tick' x='%.1f' y='%.1f' text-anchor='middle'>%s</text>", prev,
                         p.py + p.ph + 16, jm_fmt_tick(v, pow(10, t), "s"));
         }
-    static const struct {
-        double q;
-        const char *name;
-    } marks[] = {{0.5, "p50"}, {0.99, "p99"}};
-    for (size_t i = 0; i < 2; i++) {
-        const struct jm_result *x = jm_fmt_find(r, h->metric, JM_B_NONE, marks[i].q);
-        if (!x || !x->q.have || !(x->q.value > 0))
-            continue;
-        double at = px(&p, fmin(fmax(log10(x->q.value), lo), hi));
-        jm_str_addf(s,
-                    "<line class='mark' x1='%.1f' x2='%.1f' y1='%g' y2='%g'/><text class='tick' x='%.1f' "
-                    "y='14' text-anchor='%s'>%s %s</text>",
-                    at, at, p.py - 4, p.py + p.ph, at,
-                    i          ? "end"
-                    : at > 250 ? "end"
-                               : "start",
-                    marks[i].name, jm_fmt_value(v, x->q.value, "s"));
-    }
+    marks(r, h, &p, lo, hi, s);
     jm_str_adds(s, "</svg>");
 }

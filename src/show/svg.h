@@ -7,7 +7,8 @@
 #include "base/str.h"
 #include "model/report.h"
 
-/* Power of all series of unit W over time, windows shaded, output tokens/s under it on the same time axis. */
+/* Power of all series of unit W over time, windows shaded; output tokens/s and requests under way under it on
+ * the same time axis. */
 void jm_svg_timeline(const struct jm_report *r, struct jm_str *s);
 /* Requests running and waiting in the engine over time, the use of its KV cache under it; nothing where no
  * text told. */

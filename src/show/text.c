@@ -8,6 +8,7 @@
 #include "show/engine.h"
 #include "show/fmt.h"
 #include "show/formats.h"
+#include "show/load.h"
 #include "show/slices.h"
 #include "show/text_out.h"
 
@@ -322,74 +323,6 @@ static void slices(struct jm_out *o)
     }
 }
 
-static void latencies(struct jm_out *o)
-{
-    static const char *const ids[] = {"ttft", "ttfo", "tpot.excl_first", "tpot.incl_prefill", "itl.chunk",
-                                      "e2e",  "queue"};
-    static const double q[] = {0.5, 0.9, 0.95, 0.99};
-    char v[JM_FMT];
-    bool titled = false;
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-        const struct jm_result *any = jm_fmt_find(o->r, ids[i], JM_B_NONE, 0.5);
-        if (!any || (!o->o->all && (strcmp(ids[i], "tpot.incl_prefill") == 0 || strcmp(ids[i], "ttfo") == 0)))
-            continue;
-        if (!titled) {
-            char title[80];
-            snprintf(title, sizeof title, any->slice ? "Latency of slice %s" : "Latency", any->slice);
-            jm_out_section(o, title);
-            jm_str_adds(o->s, "  ");
-            jm_out_cell(o, "", 22, false);
-            static const char *const h[] = {"p50", "p90", "p95", "p99", "mean"};
-            for (size_t k = 0; k < 5; k++)
-                jm_out_cell(o, h[k], 11, true);
-            jm_str_addc(o->s, '\n');
-            titled = true;
-        }
-        jm_str_adds(o->s, "  ");
-        jm_out_cell(o, ids[i], 22, false);
-        for (size_t k = 0; k < 4; k++) {
-            const struct jm_result *x = jm_fmt_find(o->r, ids[i], JM_B_NONE, q[k]);
-            jm_out_cell(o, x && x->q.have ? jm_fmt_value(v, x->q.value, "s") : "–", 11, true);
-        }
-        const struct jm_result *m = jm_fmt_find(o->r, ids[i], JM_B_NONE, NAN);
-        jm_out_cell(o, m && m->q.have ? jm_fmt_value(v, m->q.value, "s") : "–", 11, true);
-        jm_str_addc(o->s, '\n');
-    }
-}
-
-static void requests(struct jm_out *o)
-{
-    const struct jm_report *r = o->r;
-    char a[JM_FMT], b[JM_FMT], line[512];
-    if (!r->has_requests)
-        return;
-    jm_out_section(o, "Requests and tokens in the measured windows");
-    snprintf(line, sizeof line, "%s ok, %s failed, %s aborted", jm_fmt_count(a, r->requests.ok),
-             jm_fmt_count(b, r->requests.failed), jm_fmt_count((char[JM_FMT]){0}, r->requests.aborted));
-    jm_str_adds(o->s, "  ");
-    jm_out_add(o, line);
-    if (r->requests.cancelled > 0)
-        jm_str_addf(o->s, " (%s by plan)", jm_fmt_count(a, r->requests.cancelled));
-    if (r->requests.qualified >= 0)
-        jm_str_addf(o->s, ", %s inside the SLO", jm_fmt_count(a, r->requests.qualified));
-    jm_str_addc(o->s, '\n');
-    for (int e = 0; e < JM_END_COUNT; e++)
-        if (e != JM_END_OK && r->requests.by_end[e])
-            jm_str_addf(o->s, "    %-14s %s\n", jm_end_name(e), jm_fmt_count(a, r->requests.by_end[e]));
-    snprintf(line, sizeof line, "%s output tokens, %s input tokens", jm_fmt_count(a, r->tokens.output),
-             jm_fmt_count(b, r->tokens.input));
-    jm_str_adds(o->s, "  ");
-    jm_out_add(o, line);
-    const struct jm_result *t = jm_fmt_find(r, "tokens_per_s", JM_B_NONE, NAN);
-    if (t && t->q.have)
-        jm_str_addf(o->s, ", %s output tokens/s", jm_fmt_number(a, t->q.value));
-    jm_str_addc(o->s, '\n');
-    if (r->tokens.isl.n && r->tokens.osl.n)
-        jm_str_addf(o->s, "  ISL mean %.4g (p50 %.4g, p99 %.4g)   OSL mean %.4g (p50 %.4g, p99 %.4g)\n",
-                    r->tokens.isl.mean, r->tokens.isl.p50, r->tokens.isl.p99, r->tokens.osl.mean,
-                    r->tokens.osl.p50, r->tokens.osl.p99);
-}
-
 static void findings(struct jm_out *o)
 {
     static const char *const tag[] = {"note", "warning", "ERROR"};
@@ -449,8 +382,7 @@ int jm_show_text(const struct jm_report *r, const struct jm_show_opts *opts, str
     headline(&o);
     energies(&o);
     slices(&o);
-    latencies(&o);
-    requests(&o);
+    jm_load_text(&o);
     jm_show_engine_text(&o);
     jm_claims_text(&o);
     windows(&o);
