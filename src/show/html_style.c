@@ -43,7 +43,7 @@ const char jm_html_style[] =
     "caption{text-align:left;font-weight:600;padding:8px 0 4px}"
     "svg{width:100%;height:auto;display:block;background:var(--card);border:1px solid "
     "var(--line);border-radius:10px}"
-    "figure{margin:0}.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:16px}"
+    "figure{margin:0}.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:16px}"
     "svg text{fill:var(--dim);font:13px system-ui,sans-serif}svg .val,svg "
     ".lab{fill:var(--ink)}.grid{stroke:var(--grid)}"
     ".axis{stroke:var(--dim)}.mark{stroke:var(--bad);stroke-dasharray:4 "

@@ -403,15 +403,21 @@ void jm_svg_histogram(const struct jm_report *r, const struct jm_histogram *h, s
                 p.py + p.ph);
     static const double ticks[] = {1, 2, 5};
     double prev = -1e9;
+    int drawn = 0;
     for (int e = (int)floor(lo); e <= (int)ceil(hi); e++)
         for (int k = 0; k < 3; k++) {
             double t = log10(ticks[k]) + e;
             if (t < lo || t > hi || px(&p, t) - prev < 56)
                 continue;
             prev = px(&p, t);
+            drawn++;
             jm_str_addf(s, "<text class='tick' x='%.1f' y='%.1f' text-anchor='middle'>%s</text>", prev,
                         p.py + p.ph + 16, jm_fmt_tick(v, pow(10, t), "s"));
         }
+    for (int k = 0; drawn < 2 && k < 2; k++) /* no two round values in it: its ends */
+        jm_str_addf(s, "<text class='tick' x='%.1f' y='%.1f' text-anchor='%s'>%s</text>",
+                    k ? p.px + p.pw : p.px, p.py + p.ph + 16, k ? "end" : "start",
+                    jm_fmt_value(v, h->edge[k ? h->n : 0], "s"));
     marks(r, h, &p, lo, hi, s);
     jm_str_adds(s, "</svg>");
 }
