@@ -245,9 +245,10 @@ int jm_foreign_rates(const struct jm_run *run, struct jm_report *r, struct jm_er
     for (size_t i = 0; !rc && i < r->n_claims; i++) {
         const struct jm_claim *k = &r->claims[i];
         char evidence[160];
-        if (strcmp(k->metric, "tokens_per_s") != 0 || !strstr(k->source, "mean of the repetitions' rates") ||
-            !isfinite(k->again) || !(k->again > 0) ||
-            fabs(k->claimed / k->again - 1) <= JM_TH_FOREIGN_SUM_REL)
+        bool rate = strcmp(k->metric, "tokens_per_s") == 0 || strcmp(k->metric, "tokens.input_per_s") == 0 ||
+                    strcmp(k->metric, "tokens.total_per_s") == 0;
+        if (!rate || !strstr(k->source, "mean of the repetitions' rates") || !isfinite(k->again) ||
+            !(k->again > 0) || fabs(k->claimed / k->again - 1) <= JM_TH_FOREIGN_SUM_REL)
             continue;
         snprintf(evidence, sizeof evidence, "%s %.6g, tokens over time %.6g tokens/s", k->key, k->claimed,
                  k->again);

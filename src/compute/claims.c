@@ -169,7 +169,8 @@ static double of_lengths(const struct jm_samples *s, const char *stat, double cl
 static double of_results(const struct jm_report *r, const struct jm_claim *k)
 {
     double q = quantile_of(k->stat);
-    for (size_t i = 0; i < r->n_results; i++) {
+    bool whole = !k->stat[0] || strcmp(k->stat, "mean") == 0 || strcmp(k->stat, "sum") == 0;
+    for (size_t i = 0; (whole || isfinite(q)) && i < r->n_results; i++) {
         const struct jm_result *x = &r->results[i];
         if (x->q.have && x->window == k->window && x->q.boundary == k->boundary &&
             strcmp(x->metric, k->metric) == 0 && (isnan(q) ? isnan(x->quantile) : x->quantile == q))

@@ -170,13 +170,14 @@ int jm_build_documents(const char *tool, const char *path, const char *out, cons
     jm_build_begin(&b, tool, &f, o, out, at >= 0 ? at : f.mtime_ns, err);
     if (at < 0)
         jm_build_env(&b, "import.date_from", "modification time of the file");
+    bool list = doc.type == JM_J_ARRAY; /* then the selection is of its items, by the importer */
     while (!b.rc && more > 0) {
-        if (!o->select || o->select == d.n)
+        if (!o->select || o->select == d.n || list)
             one(&b, &doc, d.n);
         if (!b.rc)
             set(&b, more = jm_jdocs_next(&d, &doc, b.err));
     }
-    if (!b.rc && o->select > d.n)
+    if (!b.rc && o->select > d.n && !list)
         jm_build_fail(&b, "%s holds %d benchmark%s, so there is no number %d", path, d.n, d.n == 1 ? "" : "s",
                       o->select);
     rc = jm_build_end(&b);
@@ -448,7 +449,8 @@ void jm_build_timed(struct jm_build *b, struct jm_request *q, int64_t start, int
     int64_t end = e2e >= 0 ? add(at, e2e) : last;
     if (end < last)
         end = last;
-    q->t[JM_T_LAST_TOKEN] = q->t[JM_T_LAST_CHUNK] = ttft < 0 ? -1 : last >= 0 && b->n_ev > 1 ? last : end;
+    bool came = ttft >= 0 || q->end == JM_END_OK; /* an answer that did not stream came whole at its end */
+    q->t[JM_T_LAST_TOKEN] = q->t[JM_T_LAST_CHUNK] = !came ? -1 : last >= 0 && b->n_ev > 1 ? last : end;
     q->t[JM_T_CLOSED] = end;
     if (end < 0)
         q->t[JM_T_CLOSED] = q->t[JM_T_FIRST_TOKEN] >= 0 ? q->t[JM_T_FIRST_TOKEN] : at;

@@ -109,7 +109,8 @@ void jm_build_request(struct jm_build *b, struct jm_request *q);
 /* A request of a tool that keeps durations: start (-1: not known; it is placed at the start of the window),
  * time to the first chunk and to the end (-1: not known) and the gaps between chunks (NULL, or an array in
  * units of 10^exponent s). Sets the stamps that follow, gathers the events, and grows the window. A chunk is
- * one token where there are as many chunks as tokens, else of unknown count. Set the token counts before. */
+ * one token where there are as many chunks as tokens, else of unknown count. Set the token
+ * counts and the end before. */
 void jm_build_timed(struct jm_build *b, struct jm_request *q, int64_t start, int64_t ttft, int64_t e2e,
                     const struct jm_jtoken *gaps, int exponent);
 /* How a request ended, by the words of its error. */

@@ -16,18 +16,16 @@
 
 extern const struct jm_importer jm_import_mlperf;
 extern const struct jm_importer jm_import_vllm;
+extern const struct jm_importer jm_import_sglang;
+extern const struct jm_importer jm_import_llama_bench;
 extern const struct jm_importer jm_import_aiperf, jm_import_genai_perf, jm_import_guidellm;
 extern const struct jm_importer jm_import_inference_perf;
 
 /* One line an importer. */
 const struct jm_importer *const jm_importers[] = {
-    &jm_import_mlperf,
-    &jm_import_vllm,
-    &jm_import_aiperf,
-    &jm_import_genai_perf,
-    &jm_import_guidellm,
-    &jm_import_inference_perf,
-    NULL,
+    &jm_import_mlperf,      &jm_import_vllm,           &jm_import_sglang,
+    &jm_import_llama_bench, &jm_import_aiperf,         &jm_import_genai_perf,
+    &jm_import_guidellm,    &jm_import_inference_perf, NULL,
 };
 
 static void list_names(struct jm_str *s)

@@ -9,6 +9,7 @@
 
 #include "import/build.h"
 #include "import/probe.h"
+#include "import/serving.h"
 
 #include "base/banned.h"
 
@@ -85,91 +86,6 @@ static int64_t date(const struct jm_ifile *f, const struct jm_jtoken *doc)
                                                                                                        : -1;
 }
 
-enum { INPUT, OUTPUT, TTFT, ITL, START, ERROR, LATENCY, N_COLS };
-
-static void request(struct jm_build *b, const struct jm_jcol *c, int64_t shift)
-{
-    struct jm_request q;
-    int64_t ttft = -1, start = -1, e2e = -1;
-    char error[sizeof q.error] = "";
-    jm_request_init(&q);
-    if (c[ERROR].row)
-        jm_jtext(&c[ERROR].v, error, sizeof error);
-    if (c[INPUT].row)
-        jm_jint(&c[INPUT].v, &q.prompt_tokens);
-    if (c[OUTPUT].row)
-        jm_jint(&c[OUTPUT].v, &q.output_tokens);
-    if (c[TTFT].row)
-        jm_jtime(&c[TTFT].v, 0, &ttft);
-    if (c[START].row && jm_jtime(&c[START].v, 0, &start))
-        start += shift;
-    if (c[LATENCY].row)
-        jm_jtime(&c[LATENCY].v, 0, &e2e);
-    bool failed = error[0] || (q.output_tokens == 0 && ttft <= 0);
-    q.end = !failed ? JM_END_OK : error[0] ? jm_build_end_of(error) : JM_END_EMPTY;
-    snprintf(q.error, sizeof q.error, "%s", error);
-    if (failed)
-        q.output_tokens = ttft = e2e = -1;
-    jm_build_timed(b, &q, start, ttft, e2e, c[ITL].row ? &c[ITL].v : NULL, 0);
-    jm_build_request(b, &q);
-}
-
-static int64_t earliest(const struct jm_ifile *f, const struct jm_jcol *c)
-{
-    struct jm_jiter it;
-    struct jm_jtoken v;
-    int64_t t, first = INT64_MAX;
-    jm_jiter_init(&it, f, &c->array);
-    while (c->have && jm_jiter_next(&it, NULL, &v, NULL) > 0)
-        if (jm_jtime(&v, 0, &t) && t < first)
-            first = t;
-    return first;
-}
-
-static void requests(struct jm_build *b, const struct jm_jtoken *doc)
-{
-    struct jm_jcol c[N_COLS] = {
-        [INPUT] = {.name = "input_lens"}, [OUTPUT] = {.name = "output_lens"}, [TTFT] = {.name = "ttfts"},
-        [ITL] = {.name = "itls"},         [START] = {.name = "start_times"},  [ERROR] = {.name = "errors"},
-        [LATENCY] = {.name = "latencies"}};
-    int rc = jm_jcols_open(b->f, doc, c, N_COLS, b->err);
-    if (rc) {
-        b->rc = rc;
-        return;
-    }
-    if (!c[OUTPUT].have) {
-        jm_build_missing(
-            b, "requests",
-            "the file has means and percentiles only (--save-detailed keeps the requests), so nothing "
-            "can be computed again");
-        return;
-    }
-    if (c[LATENCY].have) { /* newer files keep it beside the others, and then of successful requests only */
-        struct jm_jtoken first;
-        struct jm_jiter a, o;
-        jm_jiter_init(&a, b->f, &c[LATENCY].array);
-        jm_jiter_init(&o, b->f, &c[OUTPUT].array);
-        int x, y;
-        do {
-            x = jm_jiter_next(&a, NULL, &first, NULL);
-            y = jm_jiter_next(&o, NULL, &first, NULL);
-        } while (x > 0 && y > 0);
-        c[LATENCY].have = x == y;
-    }
-    int64_t first = earliest(b->f, &c[START]), shift = first == INT64_MAX ? 0 : b->t0 - first;
-    jm_build_times(b, first == INT64_MAX
-                          ? "durations only: every request is placed at the start of its window"
-                          : "relative to the first request; that one is placed at the start of the window");
-    if (first == INT64_MAX)
-        jm_build_env(b, "import.placed", "window start");
-    if (!c[ITL].have)
-        jm_build_missing(b, "token_times", "the file has no itls");
-    while (!b->rc && (rc = jm_jcols_row(c, N_COLS, b->err)) > 0)
-        request(b, c, shift);
-    if (rc < 0)
-        b->rc = rc;
-}
-
 static void steady(struct jm_build *b, const struct jm_jtoken *doc)
 {
     struct jm_jtoken block, window;
@@ -244,7 +160,7 @@ static void one(struct jm_build *b, const struct jm_jtoken *doc, int n)
                      v[GPUS].raw.p);
     if (v[DATE].type == JM_J_STRING)
         jm_build_env(b, "import.date_zone", "the file does not say; its date is taken as UTC");
-    requests(b, doc);
+    jm_serving_requests(b, doc, -1);
 }
 
 static int import(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err)
