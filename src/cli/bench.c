@@ -344,7 +344,7 @@ static int under_recording(struct bench *b, struct jm_err *err)
     return rc;
 }
 
-static const char *transport_of(const struct jm_bench_opts *o)
+const char *jm_bench_transport(const struct jm_bench_opts *o)
 {
     enum { AUTO, PLAIN, CURL };
     bool needed = o->transport == AUTO && (o->proxy || o->http || o->compressed);
@@ -395,7 +395,7 @@ static int load_config(const struct jm_bench_opts *o, struct jm_cli *cli, const 
                                .ca_file = o->ca_file,
                                .insecure = o->insecure,
                                .keep_text = o->keep_text,
-                               .transport = transport_of(o),
+                               .transport = jm_bench_transport(o),
                                .proxy = o->proxy,
                                .http = (enum jm_load_http)o->http,
                                .compressed = o->compressed,

@@ -27,6 +27,7 @@ struct jm_bench_opts {
 };
 
 void jm_bench_opts_init(struct jm_bench_opts *o);
+const char *jm_bench_transport(const struct jm_bench_opts *o); /* "plain" or "curl": the one asked for or needed */
 
 /* Measures into a new run file (s->path) and seals it. Release s afterwards in any case. */
 int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opts *o,

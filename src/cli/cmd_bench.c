@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "cli/bench.h"
 #include "cli/cmds.h"
 #include "cli/enginemetrics.h"
@@ -31,6 +33,7 @@ static int selfcheck(struct jm_cli *cli, struct opts *o, struct jm_err *err)
         return jm_err_set(err, JM_EUSAGE, "--selfcheck has a server of its own: leave the URL away");
     o->check.measure = o->bench.duration;
     o->check.threads = o->bench.threads;
+    o->check.curl = strcmp(jm_bench_transport(&o->bench), "curl") == 0;
     return jm_selfcheck(cli, &o->check, err);
 }
 

@@ -161,6 +161,7 @@ static int one(struct check *c, int streams, int tokens, int64_t warm, int64_t m
                                      .tls = c->tls};
     int64_t length = server.ttft_ns + (tokens - 1) * server.gap_ns;
     struct jm_selfcheck_cfg client = {.ca_file = c->cert ? c->ca_file : NULL,
+                                      .transport = c->o->curl ? "curl" : "plain",
                                       .streams = streams,
                                       .threads = c->o->threads ? (int)c->o->threads : 1,
                                       .warm_ns = warm,
@@ -303,12 +304,12 @@ static void head(const struct check *c, struct jm_str *out)
     jm_str_addf(out, "%sSelf-check of the load generator%s\n", color ? "\033[1m" : "",
                 color ? "\033[0m" : "");
     snprintf(text, sizeof text,
-             "%s, events of %d bytes, TTFT %d ms, a token every %d ms (above %d streams: %d ms). %s, Linux "
+             "%s%s, events of %d bytes, TTFT %d ms, a token every %d ms (above %d streams: %d ms). %s, Linux "
              "%.40s, load "
              "average %.2f.",
-             c->cert ? "https" : "http", EVENT_BYTES, (int)(TTFT_NS / JM_NS_PER_MS),
-             (int)(FAST_NS / JM_NS_PER_MS), FAST_MOST, (int)(SLOW_NS / JM_NS_PER_MS), where, u.release,
-             load[0]);
+             c->cert ? "https" : "http", c->o->curl ? " by libcurl" : "", EVENT_BYTES,
+             (int)(TTFT_NS / JM_NS_PER_MS), (int)(FAST_NS / JM_NS_PER_MS), FAST_MOST,
+             (int)(SLOW_NS / JM_NS_PER_MS), where, u.release, load[0]);
     jm_str_wrap(out, jm_span_of(text), 0, 80);
     jm_str_adds(out, "\n                TTFT error us  token error us  by read  shared    CPU    RAM\n");
     jm_str_adds(out, "streams  events/s  p50     p99    p50     p99  us, p99   reads  us/ev    KiB\n");
@@ -385,6 +386,7 @@ static void write_json(const struct check *c, const struct jm_selfcheck_row *row
     }
     jm_jsonw_end(&w);
     jm_jsonw_kbool(&w, "tls", c->cert != NULL);
+    jm_jsonw_kstr(&w, "transport", c->o->curl ? "curl" : "plain");
     jm_jsonw_key(&w, "cpus");
     jm_jsonw_object(&w);
     jm_jsonw_ki64(&w, "client", c->cpu[0]);

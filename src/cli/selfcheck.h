@@ -10,6 +10,7 @@ struct jm_selfcheck_opts {
     bool on, tls;
     int64_t measure; /* ns a row, 0: the default */
     int64_t threads; /* 0: one, on one core */
+    bool curl;       /* the other transport */
 };
 
 /* Measures and writes the table or the JSON to standard output. Returns an exit status. */

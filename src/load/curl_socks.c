@@ -58,11 +58,13 @@ static void look(struct jm_curl_sock *s)
     if (ioctl(s->fd, FIONREAD, &waiting) != 0 || waiting <= 0 ||
         recvmsg(s->fd, &m, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT) <= 0)
         return;
+    int64_t kernel = env->stamps.kernel;
     s->looked = now_of(s->pool);
     s->waiting = waiting;
     s->handed = 0;
     s->stamp = jm_stamps_of(&env->stamps, &m, s->looked, s->stamp);
     s->stamp = jm_stamps_readable(&env->stamps, s->stamp, s->looked, env->floor);
+    env->stamps.kernel = kernel; /* counted for each piece that gets it, not for each look */
     jm_hist_add(&env->behind, (s->looked - s->stamp) / JM_NS_PER_US);
     if (waiting > env->read_most)
         env->read_most = waiting;
@@ -107,6 +109,7 @@ int64_t jm_curl_socks_stamp(struct jm_curl_socks *p, struct jm_curl_spot *at, si
         return now;
     }
     int64_t us = (now - s->stamp) / JM_NS_PER_US;
+    p->env->stamps.kernel++;
     *behind_us = us < 0 ? 0 : us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
     return s->stamp;
 }

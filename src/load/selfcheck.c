@@ -237,6 +237,7 @@ int jm_selfcheck_run(const struct jm_selfcheck_cfg *cfg, const struct jm_selfmoc
                              .temperature = NAN,
                              .threads = cfg->threads,
                              .ca_file = cfg->ca_file,
+                             .transport = cfg->transport,
                              .keep_behind = true};
     int rc = jm_load_new(&lc, &sink, &load, err);
     if (rc)

@@ -10,6 +10,7 @@
 struct jm_selfcheck_cfg {
     const char *host;    /* NULL: 127.0.0.1 */
     const char *ca_file; /* https; NULL: http */
+    const char *transport;
     int streams, threads;
     int64_t warm_ns, measure_ns;
     int64_t delay_ns; /* known delay of the network between both, one way */
