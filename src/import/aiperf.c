@@ -7,6 +7,7 @@
  * time of ours, where the file has it. Tokens are the server's (usage) where the file has them, else AIPerf's
  * own count by its tokenizer: which one is said, and both sums are kept. */
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -495,7 +496,7 @@ static void telemetry(struct aiperf *a, const struct jm_jtoken *t)
             if (jm_jmember(f, &g, "gpu_index", &index))
                 jm_jtext(&index, id, sizeof id);
             snprintf(prefix, sizeof prefix, "telemetry.gpu%s.", id);
-            jm_aiperf_claims(&a->b, f, &metrics, prefix);
+            jm_aiperf_claims(&a->b, f, &metrics, prefix, NULL);
         }
     }
 }
@@ -524,6 +525,34 @@ static void window_by_summary(struct aiperf *a, const struct jm_jtoken *s)
         jm_build_missing(&a->b, "duration", "the file says neither when it ended nor how long it took");
 }
 
+static double average(const struct jm_ifile *f, const struct jm_jtoken *doc, const char *tag)
+{
+    struct jm_jtoken o, v;
+    double d;
+    return jm_jmember(f, doc, tag, &o) && jm_jmember(f, &o, "avg", &v) && jm_jnum(&v, &d) ? d : NAN;
+}
+
+static double phase_seconds(const struct jm_jtoken *s)
+{
+    char text[64];
+    int64_t t0, t1;
+    bool zone;
+    if (!jm_jtext(&s[S_START], text, sizeof text) || !jm_build_date(jm_span_of(text), &t0, &zone) ||
+        !jm_jtext(&s[S_END], text, sizeof text) || !jm_build_date(jm_span_of(text), &t1, &zone))
+        return NAN;
+    return (double)(t1 - t0) / 1e9;
+}
+
+/* Rates of newer versions are over the phase, older ones over benchmark_duration (first request to last
+ * answer), and the file does not say which. True: over the phase, as its own totals show. */
+static bool lasts(const struct jm_ifile *f, const struct jm_jtoken *doc, double seconds)
+{
+    double n = average(f, doc, "request_count"), rate = average(f, doc, "request_throughput"),
+           own = average(f, doc, "benchmark_duration");
+    return n > 0 && rate > 0 && seconds > 0 && !(fabs(rate * own - n) < 1e-4 * n) &&
+           fabs(rate * seconds - n) < 1e-4 * n;
+}
+
 static void summary(struct aiperf *a)
 {
     const struct jm_ifile *f = &a->f[SUMMARY], *was = a->b.f;
@@ -549,14 +578,25 @@ static void summary(struct aiperf *a)
         window_by_summary(a, s);
     else if (a->have[RECORDS])
         a->b.about = window_of(a, false);
-    jm_aiperf_claims(&a->b, f, &doc, "");
-    jm_aiperf_claims(&a->b, f, &s[S_RECORDS], "records.");
+    const char *plain[3] = {NULL};
+    int n = 0;
+    double failures = average(f, &doc, "error_request_count"), seconds = phase_seconds(s);
+    if (failures > 0)
+        plain[n++] = "credit_to_start_latency"; /* over failures too, unlike ours */
+    if (lasts(f, &doc, seconds)) {
+        jm_build_claim(&a->b, "end_time - start_time", "duration", "sum", seconds, "s",
+                       "the profiling phase");
+        plain[n++] = "benchmark_duration";
+    }
+    jm_aiperf_claims(&a->b, f, &doc, "", plain);
+    jm_aiperf_claims(&a->b, f, &s[S_RECORDS], "records.", plain);
     if (!a->have[GPU])
         telemetry(a, &s[S_TELEMETRY]);
     int measured = a->b.about;
     if (s[S_WARMUP].type == JM_J_OBJECT && a->have[RECORDS]) {
         a->b.about = window_of(a, true);
-        jm_aiperf_claims(&a->b, f, &s[S_WARMUP], "warmup_metrics.");
+        static const char *const phase[] = {"benchmark_duration", NULL}; /* its rates are over the phase */
+        jm_aiperf_claims(&a->b, f, &s[S_WARMUP], "warmup_metrics.", phase);
     }
     a->b.about = measured;
     a->b.f = was;

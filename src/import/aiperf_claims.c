@@ -20,7 +20,7 @@ static const struct {
      "first non-empty content - request start (not the scheduled time), successes only", NULL},
     {"ttft", "TTFT", "ttft.from_sent", "", "ms", "first non-empty content - request start, successes only",
      NULL},
-    {"time_to_first_output_token", "Time to First Output Token", "ttfo", "", "ms",
+    {"time_to_first_output_token", "Time to First Output Token", "ttfo.from_sent", "", "ms",
      "first content that is not reasoning - request start, successes only", NULL},
     {"time_to_second_token", "Time to Second Token", "", "", "ms", "second content chunk - first", NULL},
     {"inter_token_latency", "Inter Token Latency", "itl.token_mean", "", "ms",
@@ -35,13 +35,13 @@ static const struct {
     {"credit_to_start_latency", "Credit-to-Start Latency", "queue", "", "ms", "request start - credit issued",
      NULL},
     {"output_token_throughput", "Output Token Throughput", "tokens_per_s", "", "tokens/sec",
-     "tokens of successes / (last response - first request)", NULL},
+     "tokens of successes / the length of the phase", NULL},
     {"input_token_throughput", "Input Token Throughput", "tokens.input_per_s", "", "tokens/sec",
-     "tokens of successes / (last response - first request)", NULL},
+     "tokens of successes / the length of the phase", NULL},
     {"total_token_throughput", "Total Token Throughput", "tokens.total_per_s", "", "tokens/sec",
-     "tokens of successes / (last response - first request)", NULL},
+     "tokens of successes / the length of the phase", NULL},
     {"request_throughput", "Request Throughput", "requests_per_s", "", "requests/sec",
-     "successes / (last response - first request)", NULL},
+     "successes / the length of the phase", NULL},
     {"goodput", "Goodput", "goodput", "", "requests/sec", "requests inside every given limit / duration",
      NULL},
     {"request_goodput", "Request Goodput", "goodput", "", "requests/sec",
@@ -78,12 +78,23 @@ static const struct {
      "output tokens of successes / total GPU energy", "gpu"},
 };
 
-static void claim(struct jm_build *b, const char *key, int row, const char *stat, double v, const char *unit)
+static bool among(const char *tag, const char *const *plain)
+{
+    for (; plain && *plain; plain++)
+        if (strcmp(tag, *plain) == 0)
+            return true;
+    return false;
+}
+
+static void claim(struct jm_build *b, const char *key, int row, bool plain, const char *stat, double v,
+                  const char *unit)
 {
     if (strcmp(unit, "joules/request") == 0)
         unit = "J/request";
     if (row < 0 || strcmp(stat, "count") == 0)
         jm_build_claim(b, key, "", stat, v, row < 0 ? unit : "", row < 0 ? "" : rows[row].source);
+    else if (plain)
+        jm_build_claim(b, key, "", stat, v, unit, rows[row].source);
     else if (rows[row].boundary)
         jm_build_energy_claim(b, key, rows[row].metric, stat, v, unit, rows[row].source, rows[row].boundary);
     else
@@ -114,7 +125,7 @@ static int find(struct jm_span name, bool title)
 
 /* One tag: {"unit": ..., "avg": ..., ...}. A tag with an average alone is a number and no distribution. */
 static void one(struct jm_build *b, const struct jm_ifile *f, const struct jm_jtoken *key,
-                const struct jm_jtoken *v, const char *prefix)
+                const struct jm_jtoken *v, const char *prefix, const char *const *plain)
 {
     struct jm_jiter it;
     struct jm_jtoken k, x, avg = {.type = JM_J_END};
@@ -143,15 +154,17 @@ static void one(struct jm_build *b, const struct jm_ifile *f, const struct jm_jt
         if (x.type != JM_J_NUMBER || !jm_jtext(&k, word, sizeof word) ||
             !jm_build_stat(jm_span_of(word), stat))
             continue;
+        if (row < 0 && strcmp(stat, "mean") != 0)
+            continue; /* what is no metric of ours is kept with its mean; the rest is in the raw file */
         snprintf(name, sizeof name, "%s%s.%s", prefix, tag, word);
         if (numbers == 1 && strcmp(stat, "mean") == 0) /* no mean, but the number itself */
             snprintf(stat, sizeof stat, "%s", row < 0 ? "" : rows[row].stat);
-        claim(b, name, row, stat, jm_jnum(&x, &d) ? d : NAN, u);
+        claim(b, name, row, among(tag, plain), stat, jm_jnum(&x, &d) ? d : NAN, u);
     }
 }
 
 void jm_aiperf_claims(struct jm_build *b, const struct jm_ifile *f, const struct jm_jtoken *object,
-                      const char *prefix)
+                      const char *prefix, const char *const *plain)
 {
     struct jm_jiter it;
     struct jm_jtoken key, v;
@@ -161,7 +174,7 @@ void jm_aiperf_claims(struct jm_build *b, const struct jm_ifile *f, const struct
     jm_jiter_init(&it, f, object);
     while (!b->rc && (rc = jm_jiter_next(&it, &key, &v, b->err)) > 0)
         if (v.type == JM_J_OBJECT)
-            one(b, f, &key, &v, prefix);
+            one(b, f, &key, &v, prefix, plain);
     b->rc = b->rc ? b->rc : rc < 0 ? rc : 0;
 }
 
@@ -236,7 +249,7 @@ static void csv_row(struct jm_build *b, struct jm_span line, char heads[][24], i
             continue;
         bool single = jm_span_ieq(jm_span_of(head), JM_SPAN("value"));
         snprintf(key, sizeof key, "%s%s%s", name, single ? "" : ".", single ? "" : head);
-        claim(b, key, row, stat, d, unit);
+        claim(b, key, row, false, stat, d, unit);
     }
 }
 

@@ -403,7 +403,7 @@ static int statistics(struct gp *g, const struct jm_ifile *f)
     } else if (g->b.windows > 1) {
         g->b.about = -1;
     }
-    jm_aiperf_claims(&g->b, f, &doc, "");
+    jm_aiperf_claims(&g->b, f, &doc, "", NULL);
     if (jm_jmember(f, &doc, "telemetry_stats", &v))
         telemetry(g, f, &v);
     if (jm_jmember(f, &doc, "input_config", &v))

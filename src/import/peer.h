@@ -6,9 +6,10 @@
 #include "import/build.h"
 
 /* aiperf_claims.c: a document of statistics by tag ({"time_to_first_token": {"unit": "ms", "avg": ...}, ...})
- * as claims about the open window, keys under prefix. What is no statistic is left. */
+ * as claims about the open window, keys under prefix. What is no statistic is left. plain:
+ * tags that are kept without being a metric of the catalogue, ended by NULL (NULL: none). */
 void jm_aiperf_claims(struct jm_build *b, const struct jm_ifile *f, const struct jm_jtoken *object,
-                      const char *prefix);
+                      const char *prefix, const char *const *plain);
 /* The same of AIPerf's and GenAI-Perf's CSV ("Time to First Token (ms),9.45,..."). Rounded to two digits by
  * the tool. */
 void jm_aiperf_csv(struct jm_build *b, const struct jm_ifile *f);
