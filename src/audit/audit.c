@@ -80,6 +80,13 @@ const struct jm_check jm_check_table[] = {
      "(litellm "
      "issue 33404)",
      jm_check_short},
+    {"tokens.bundled", "the first event brings the first token",
+     "hidden reasoning makes one event of hundreds of tokens, and nonsense of the time per token "
+     "(genai-bench issue 81)",
+     jm_check_bundled},
+    {"model.loaded", "the model was loaded before",
+     "Ollama counts the loading of the model into the request that asked for it (load_duration)",
+     jm_check_loaded},
     {"stamps.shared", "token events came one by one",
      "events that come in one read share its stamp, and a proxy that buffers makes lumps of them (GenAI-Perf "
      "and inference-perf print gaps of 0 then)",
@@ -194,6 +201,10 @@ const struct jm_finding_kind jm_finding_table[] = {
     {"client.limit", "client.limit", JM_CONCERNS_LOAD, "warning", "the client was late or busy"},
     {"lengths.short", "lengths.short", JM_CONCERNS_LOAD, "warning",
      "successful answers with fewer or more tokens than ignore_eos asked for"},
+    {"tokens.bundled", "tokens.bundled", JM_CONCERNS_LOAD, "warning",
+     "first events that stand for tokens generated long before them"},
+    {"model.loaded", "model.loaded", JM_CONCERNS_LOAD, "warning",
+     "the model was loaded for requests of the run"},
     {"stamps.shared", "stamps.shared", JM_CONCERNS_LOAD, "warning", "token events came in lumps"},
     {"engine.absent", "engine.absent", JM_CONCERNS_ENGINE, "warning, info",
      "no metrics of the engine; info where they were only looked for"},

@@ -36,6 +36,8 @@ int jm_check_lengths(const struct jm_run *run, struct jm_report *r, struct jm_er
 int jm_check_client(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_short(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_shared(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_bundled(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_loaded(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 /* checks_engine.c */
 int jm_check_engine_absent(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_engine_reset(const struct jm_run *run, struct jm_report *r, struct jm_err *err);

@@ -237,3 +237,32 @@ int jm_check_shared(const struct jm_run *run, struct jm_report *r, struct jm_err
             : "a proxy that buffers, nginx without \"proxy_buffering off\"");
     return jm_finding_at(r, f, -1, err, "%.0f of %.0f events", shared, events);
 }
+
+/* Requests whose first event stood for tokens that were generated long before it. */
+int jm_check_bundled(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    double n = jm_run_number(run, "load.bundled");
+    if (!(n > 0))
+        return 0;
+    struct jm_finding *f = jm_report_finding(
+        r, "tokens.bundled", JM_SEV_WARNING,
+        "the first event of %.0f requests brought what had been generated long before it (reasoning that is "
+        "not sent, or a buffer on the way): their TTFT is that of the bundle, and their time per token means "
+        "little",
+        n);
+    return jm_finding_at(r, f, -1, err, NULL);
+}
+
+int jm_check_loaded(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    double n = jm_run_number(run, "load.model_loads"), most = jm_run_number(run, "load.model_loads.max_ms");
+    if (!(n > 0))
+        return 0;
+    struct jm_finding *f =
+        jm_report_finding(r, "model.loaded", JM_SEV_WARNING,
+                          "the engine loaded the model for %.0f requests of the run (up to %.3g s): that is "
+                          "inside their TTFT and "
+                          "their energy; warm up until it is loaded, and keep it there (Ollama: keep_alive)",
+                          n, most / 1000);
+    return jm_finding_at(r, f, -1, err, NULL);
+}

@@ -601,6 +601,34 @@ static void cut_answers(void **state)
     }
 }
 
+/* What the load noted of the server: bundles of tokens, a model that was loaded. */
+static void server_notes(void **state)
+{
+    static const struct {
+        const char *key, *value, *id;
+        bool bad;
+    } rows[] = {
+        {"load.bundled", "3", "tokens.bundled", true},     {"load.bundled", "0", "tokens.bundled", false},
+        {"load.bundled", "x", "tokens.bundled", false},    {"load.model_loads", "1", "model.loaded", true},
+        {"load.model_loads", "0", "model.loaded", false},  {"load.bundled", "3", "model.loaded", false},
+        {"load.model_loads", "1", "tokens.bundled", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct syn s;
+        begin(&s, "server notes");
+        load(&s, 0, 10);
+        syn_env(&s, rows[i].key, rows[i].value);
+        syn_env(&s, "load.model_loads.max_ms", "6338");
+        syn_window(&s, JM_R_MEASURE, 0, 0, 10);
+        end(&s, JM_PROFILE_SCREENING);
+        if (rows[i].bad)
+            fires(&s, rows[i].id, JM_SEV_WARNING);
+        else
+            silent(&s, rows[i].id);
+        syn_end(&s);
+    }
+}
+
 /* Events that shared a read: 10 of 100 are none too many, 11 are. */
 static void lumps(void **state)
 {
@@ -725,6 +753,7 @@ int main(void)
         cmocka_unit_test(steady),
         cmocka_unit_test(lengths),
         cmocka_unit_test(cut_answers),
+        cmocka_unit_test(server_notes),
         cmocka_unit_test(lumps),
         cmocka_unit_test(bias),
         cmocka_unit_test(no_meters),

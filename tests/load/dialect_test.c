@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "callkit.h"
+#include "base/file.h"
 #include "base/json.h"
 
 #define E(x)    "data: " x "\n\n"
@@ -536,6 +537,16 @@ static void the_table(void **state)
                 fail_msg("%s: %s: %s", row->name, err.text, s.buf);
             jm_json_free(doc);
         }
+    }
+    jm_str_reset(&s);
+    char path[1200];
+    const char *source = getenv("JM_SOURCE");
+    snprintf(path, sizeof path, "%s/docs/load.md", source ? source : ".");
+    assert_int_equal(jm_file_read(path, 1 << 20, &s, NULL), 0);
+    for (size_t i = 0; (row = jm_dialect_at(i)); i++) { /* each has its line in the documentation */
+        snprintf(path, sizeof path, "| %s | %.*s", row->name, (int)strcspn(row->path, "{"), row->path);
+        if (!strstr(s.buf, path))
+            fail_msg("docs/load.md has no line for %s", path);
     }
     jm_str_reset(&s);
     assert_int_equal(jm_dialect_path("/v2/models/{model}/generate", "a/b c\xc3\xa9", &s, NULL), 0);
