@@ -131,8 +131,11 @@ int jm_check_bias(const struct jm_run *run, struct jm_report *r, struct jm_err *
             continue;
         struct jm_finding *f = jm_report_finding(
             r, "edge.bias", b->q.value > 10 * JM_TH_BIAS ? JM_SEV_WARNING : JM_SEV_INFO,
-            "requests cut by an edge during prefill can shift energy per token by up to %.1f %%; a longer "
-            "window makes it smaller",
+            b->q.value <= 0.5
+                ? "requests cut by an edge during prefill can shift energy per token by up to "
+                  "%.1f %%; a longer window makes it smaller"
+                : "as many requests are cut by an edge during prefill as would shift energy per "
+                  "token by half and more: the window is too short for it",
             100 * b->q.value);
         rc = jm_finding_at(r, f, b->window, err, "%g requests of %g", b->numerator, b->denominator);
     }

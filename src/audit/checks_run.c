@@ -66,16 +66,22 @@ int jm_check_meters(const struct jm_run *run, struct jm_report *r, struct jm_err
                 "the file holds no readings of a meter: an energy that it states is declared, and cannot "
                 "be computed again"),
             -1, err, NULL);
-    const char *why = "";
-    for (size_t i = 0; i < r->n_meters; i++)
-        if (r->meters[i].reason && r->meters[i].reason[0] && !why[0])
-            why = r->meters[i].reason;
+    /* what a command mends before what is not there */
+    const struct jm_meter_info *why = NULL;
+    for (size_t i = 0; i < r->n_meters; i++) {
+        const struct jm_meter_info *m = &r->meters[i];
+        bool mends = m->mend && m->mend[0], says = m->reason && m->reason[0];
+        if ((mends && !(why && why->mend && why->mend[0])) || (says && !why))
+            why = m;
+    }
+    const char *mend = why && why->mend && why->mend[0] ? why->mend : NULL;
     return jm_finding_at(
         r,
         jm_report_finding(r, "meters.none", JM_SEV_ERROR,
                           "no energy in any window: %s; \"joulemark meters\" says what can be mended",
                           r->n_meters ? "no meter could be read" : "no meter was there"),
-        -1, err, "%s", why);
+        -1, err, "%s%s%s%s%s%s", why ? why->name : "", why ? ": " : "", why && why->reason ? why->reason : "",
+        mend ? " (to mend it: " : "", mend ? mend : "", mend ? ")" : "");
 }
 
 int jm_check_window(const struct jm_run *run, struct jm_report *r, struct jm_err *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jm_compute: a run → a report. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,39 @@ void jm_compute_defaults(struct jm_compute_opts *o)
                                   .pue = NAN,
                                   .idle_w = NAN,
                                   .columns = 800};
+}
+
+struct named {
+    const char *name;
+    size_t at;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    int d = strcmp(x->name, y->name);
+    return d ? d : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Results name their window: two of one name are told apart by a number. */
+static int name_apart(struct jm_calc *c)
+{
+    size_t n = c->r->n_windows, k = 0;
+    const struct jm_window *w = jm_run_windows(c->run, &k);
+    struct named *p = malloc((n ? n : 1) * sizeof *p);
+    if (!p)
+        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the windows");
+    for (size_t i = 0; i < n; i++)
+        p[i] = (struct named){w[i].name, i};
+    qsort(p, n, sizeof *p, by_name);
+    for (size_t i = 1, same = 1; i < n; i++) {
+        same = strcmp(p[i].name, p[i - 1].name) == 0 ? same + 1 : 1;
+        struct jm_window *x = &c->r->windows[p[i].at];
+        if (same > 1)
+            snprintf(x->name, sizeof x->name, "%.40s (%zu)", p[i].name, same);
+    }
+    free(p);
+    return 0;
 }
 
 static int copy_run(struct jm_calc *c)
@@ -170,6 +204,8 @@ static int totals(struct jm_calc *c)
 static int fill(struct jm_calc *c)
 {
     int rc = copy_run(c);
+    if (!rc)
+        rc = name_apart(c);
     /* damage among the requests must not look like a run without requests */
     if (!rc)
         rc = jm_run_requests_check(c->run, c->err);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/near.h"
+#include "meter/survey.h"
 #include "record/internal.h"
 
 #include "base/banned.h"
@@ -28,6 +28,8 @@ static int check_names(const struct jm_recorder *r, struct jm_err *err)
 {
     const struct jm_meter_ops *const *all = registry(r);
     struct jm_span rest = jm_span_of(r->cfg.meters), one;
+    if (all == jm_meter_registry)
+        return jm_meter_check_list(r->cfg.meters, err);
     while (r->cfg.meters && jm_span_field(&rest, ',', &one)) {
         bool known = false;
         one = jm_span_trim(one);

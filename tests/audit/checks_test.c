@@ -663,10 +663,28 @@ static void bias(void **state)
         end(&s, JM_PROFILE_SCREENING);
         if (bad)
             fires(&s, "edge.bias", JM_SEV_WARNING);
+        if (bad)
+            assert_non_null(strstr(syn_finding(&s, "edge.bias")->text, "up to 12.5 %"));
         else
             silent(&s, "edge.bias");
         syn_end(&s);
     }
+}
+
+/* More cut than prefilled: no percentage says anything. */
+static void all_bias(void **state)
+{
+    struct syn s;
+    (void)state;
+    begin(&s, "all-bias");
+    for (int k = 0; k < 5; k++)
+        syn_request(&s, 4.9, 0.5, 0.001, 10, 10);
+    syn_request(&s, 1, 0.5, 0.001, 10, 10);
+    syn_window(&s, JM_R_MEASURE, 0, 0, 5);
+    end(&s, JM_PROFILE_SCREENING);
+    fires(&s, "edge.bias", JM_SEV_WARNING);
+    assert_null(strchr(syn_finding(&s, "edge.bias")->text, '%'));
+    syn_end(&s);
 }
 
 static void no_meters(void **state)
@@ -674,10 +692,16 @@ static void no_meters(void **state)
     struct syn s;
     (void)state;
     syn_begin(&s, "no_meters");
+    struct jm_run_meter absent = {.name = "grace", .state = "absent", .reason = "no Grace here"},
+                        denied = {
+                            .name = "rapl", .state = "denied", .reason = "only root may", .mend = "chmod"};
+    assert_true(jm_run_put_meter(s.w, &absent, NULL) >= 0 && jm_run_put_meter(s.w, &denied, NULL) >= 0);
     load(&s, 0, 10);
     syn_window(&s, JM_R_MEASURE, 0, 0, 10);
     end(&s, JM_PROFILE_SCREENING);
     fires(&s, "meters.none", JM_SEV_ERROR);
+    /* the one that can be mended, though it comes later */
+    assert_string_equal(syn_finding(&s, "meters.none")->evidence, "rapl: only root may (to mend it: chmod)");
     assert_int_equal(s.r->validity, JM_V_INVALID);
     assert_int_equal(of(&s, "ttft", JM_B_NONE, 0), JM_V_VALID);
     syn_end(&s);
@@ -756,6 +780,7 @@ int main(void)
         cmocka_unit_test(server_notes),
         cmocka_unit_test(lumps),
         cmocka_unit_test(bias),
+        cmocka_unit_test(all_bias),
         cmocka_unit_test(no_meters),
         cmocka_unit_test(estimate),
         cmocka_unit_test(cut),

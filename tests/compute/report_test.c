@@ -227,6 +227,22 @@ static void one_joule_once(void **state)
     syn_end(&s);
 }
 
+/* Results name their window, so no two have one name. */
+static void windows_of_one_name(void **state)
+{
+    (void)state;
+    struct syn s;
+    syn_begin(&s, "names");
+    syn_gpu(&s, "GPU-1", 100, -3, 33);
+    for (int i = 0; i < 3; i++)
+        syn_window(&s, JM_R_MEASURE, 0, 10 * i, 10 * i + 10);
+    syn_report(&s, NULL);
+    assert_string_equal(s.r->windows[0].name, "measure 0");
+    assert_string_equal(s.r->windows[1].name, "measure 0 (2)");
+    assert_string_equal(s.r->windows[2].name, "measure 0 (3)");
+    syn_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +254,7 @@ int main(void)
         cmocka_unit_test(partial),
         cmocka_unit_test(three_trials),
         cmocka_unit_test(one_joule_once),
+        cmocka_unit_test(windows_of_one_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
