@@ -38,4 +38,4 @@ const struct jm_engine_dialect jm_engine_dynamo = {.name = "dynamo",
                                                    .ranks = "pid",
                                                    .prompt_has_cached = true,
                                                    .traps = traps,
-                                                   .source = "Dynamo, docs/observability/metrics.md"};
+                                                   .source = "Dynamo, observability: Metrics"};

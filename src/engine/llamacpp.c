@@ -37,12 +37,12 @@ static const char *const traps[] = {
     "/slots shows prompts to whoever asks; what is kept of it here are numbers only",
     NULL};
 
-const struct jm_engine_dialect jm_engine_llamacpp = {
-    .name = "llamacpp",
-    .title = "llama.cpp",
-    .paths = "/metrics",
-    .enable = "--metrics",
-    .map = map,
-    .slots = true,
-    .traps = traps,
-    .source = "llama.cpp, tools/server/README.md; measured on build b4748"};
+const struct jm_engine_dialect jm_engine_llamacpp = {.name = "llamacpp",
+                                                     .title = "llama.cpp",
+                                                     .paths = "/metrics",
+                                                     .enable = "--metrics",
+                                                     .map = map,
+                                                     .slots = true,
+                                                     .traps = traps,
+                                                     .source =
+                                                         "llama.cpp, server README; measured on build b4748"};

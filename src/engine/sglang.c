@@ -47,4 +47,4 @@ const struct jm_engine_dialect jm_engine_sglang = {
     .map = map,
     .ranks = "tp_rank,pp_rank,moe_ep_rank,pid",
     .traps = traps,
-    .source = "SGLang, python/sglang/srt/metrics/collector.py; docs/references/production_metrics.md"};
+    .source = "SGLang, python/sglang/srt/metrics/collector.py; production metrics"};

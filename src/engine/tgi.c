@@ -29,10 +29,9 @@ static const char *const traps[] = {
     "tgi_request_count counts requests that came, not those that ended",
     "prefill and decode seconds are those of batches, not of requests", NULL};
 
-const struct jm_engine_dialect jm_engine_tgi = {
-    .name = "tgi",
-    .title = "TGI",
-    .paths = "/metrics",
-    .map = map,
-    .traps = traps,
-    .source = "text-generation-inference, docs/source/reference/metrics.md"};
+const struct jm_engine_dialect jm_engine_tgi = {.name = "tgi",
+                                                .title = "TGI",
+                                                .paths = "/metrics",
+                                                .map = map,
+                                                .traps = traps,
+                                                .source = "text-generation-inference, reference: Metrics"};

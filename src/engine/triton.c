@@ -44,4 +44,4 @@ const struct jm_engine_dialect jm_engine_triton = {
     .paths = ":8002/metrics",
     .map = map,
     .traps = traps,
-    .source = "tensorrtllm_backend, README; Triton server, docs/user_guide/metrics.md"};
+    .source = "tensorrtllm_backend, README; Triton server, user guide: Metrics"};

@@ -68,7 +68,8 @@ const struct jm_engine_dialect jm_engine_vllm = {
     .ranks = "pid,tp_rank,pp_rank",
     .prompt_has_cached = true,
     .traps = traps,
-    .source = "vLLM, docs/design/metrics.md; inference-perf, e2e/testdata/vllm_metric_families/v0.26.0.txt"};
+    .source =
+        "vLLM, design documents: Metrics; inference-perf, e2e/testdata/vllm_metric_families/v0.26.0.txt"};
 
 static const char *const sim_traps[] = {"every number is simulated; names and edges are vLLM's", NULL};
 
