@@ -376,6 +376,10 @@ void sim_api_handle(struct sim_engine *e, struct sim_conn *c)
         case 1:
         case 2: empty(c); return;
         case 3:
+            if (strcmp(e->opt.metrics, "none") == 0) {
+                sim_api_error(e, c, 404, "not_found", "There are no metrics here.");
+                return;
+            }
             sim_prom_write(e, &b);
             sim_http_begin(c, 200, "text/plain; version=0.0.4; charset=utf-8", (int64_t)b.n, NULL);
             sim_http_body(c, b.p, b.n);

@@ -74,6 +74,13 @@ int sim_engine_open(struct sim_engine *e, const struct sim_options *opt, char *w
     if (sim_model_parse((const char *)sim_models_tsv, sim_models_tsv_len, opt->model, &e->model, why,
                         whylen) < 0)
         return -1;
+    if (!e->opt.metrics)
+        e->opt.metrics = "vllm";
+    if (!sim_prom_known(e->opt.metrics)) {
+        snprintf(why, whylen, "--metrics takes vllm, sglang, llamacpp, tgi or none, not \"%s\".",
+                 e->opt.metrics);
+        return -1;
+    }
     if (!e->opt.served)
         e->opt.served = opt->model;
     struct sim_sched_options *so = &e->opt.sched;
@@ -198,6 +205,9 @@ void sim_engine_finish(struct sim_engine *e, struct sim_request *r, enum sim_fin
     e->finished[how]++;
     if (how == SIM_FIN_STOP || how == SIM_FIN_LENGTH) {
         double decode = seconds(r->t_first, r->t_last);
+        e->counted_tokens += r->seq.generated;
+        e->counted_prompt += r->seq.prompt;
+        e->counted_cached += r->seq.cached;
         sim_hist_add(&e->hist[SIM_H_E2E], seconds(r->t_arrival, now), 1);
         sim_hist_add(&e->hist[SIM_H_QUEUE], seconds(r->t_arrival, r->t_scheduled), 1);
         sim_hist_add(&e->hist[SIM_H_PREFILL], seconds(r->t_scheduled, r->t_first), 1);

@@ -26,6 +26,7 @@ struct sim_options {
     const char *state;   /* of sim gpu; NULL: no boards */
     const char *truth;   /* NULL: none */
     const char *steps;   /* a row for each step; NULL: none */
+    const char *metrics; /* in whose names: vllm, sglang, llamacpp, tgi; none */
     int gpu[64], gpus;   /* boards that are driven; gpus 0: 0 … n-1 */
     uint64_t seed;
     double speed;             /* simulated over real time */
@@ -124,6 +125,7 @@ struct sim_engine {
     int64_t step_t0, step_t1; /* of the step under way */
 
     uint64_t prompt_tokens, generation_tokens, cached_tokens, told_tokens, events;
+    uint64_t counted_tokens, counted_prompt, counted_cached; /* of requests that ended well */
     uint64_t finished[SIM_FIN_COUNT];
     uint64_t rejected; /* answered with an error status */
     uint64_t late_steps,
@@ -178,6 +180,9 @@ void sim_stream_document(struct sim_request *r, struct sim_buf *b); /* a whole a
 void sim_prom_init(struct sim_engine *e);
 void sim_hist_add(struct sim_hist *h, double v, uint64_t n);
 void sim_prom_write(struct sim_engine *e, struct sim_buf *b);
+/* prom_other.c: in the names of another engine; false: vLLM's are wanted */
+bool sim_prom_other(const struct sim_engine *e, struct sim_buf *b);
+bool sim_prom_known(const char *name);
 
 /* truth.c */
 void sim_truth_record(struct sim_engine *e, const struct sim_request *r);

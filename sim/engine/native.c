@@ -224,11 +224,11 @@ static json_t *slots(const struct sim_engine *e)
     json_t *list = json_array();
     int id = 0;
     for (const struct sim_request *r = e->live; r; r = r->next)
-        json_array_append_new(list,
-                              json_pack("{s:i, s:i, s:b, s:{s:b, s:I, s:I}}", "id", id++, "n_ctx",
-                                        (int)e->max_len, "is_processing", 1, "next_token", "has_next_token",
-                                        1, "n_remain", (json_int_t)(r->seq.target - r->seq.generated),
-                                        "n_decoded", (json_int_t)r->seq.generated));
+        json_array_append_new(list, json_pack("{s:i, s:I, s:i, s:b, s:{s:b, s:I, s:I}}", "id", id++,
+                                              "id_task", (json_int_t)r->number, "n_ctx", (int)e->max_len,
+                                              "is_processing", 1, "next_token", "has_next_token", 1,
+                                              "n_remain", (json_int_t)(r->seq.target - r->seq.generated),
+                                              "n_decoded", (json_int_t)r->seq.generated));
     return list;
 }
 

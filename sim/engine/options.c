@@ -48,6 +48,7 @@ static const struct row rows[] = {
     {"prompt-tokens-details", FLAG, O(cached_details), 0, 0, NULL, "usage tells cached prompt tokens, when there are any"},
     {"role-early", FLAG, O(role_early), 0, 0, NULL, "the role chunk comes when the request is scheduled, before any token"},
     {"api", API, 0, 0, 0, "NAME", "whose paths there are beside OpenAI's: vllm, sglang, tgi, triton, llamacpp, ollama, lmstudio or all (vllm)"},
+    {"metrics", TEXT, O(metrics), 0, 0, "NAME", "in whose names /metrics speaks: vllm, sglang, llamacpp, tgi or none (vllm)"},
     {"incremental", FLAG, O(incremental), 0, 0, NULL, "SGLang's events have what is new, not all text so far"},
     {"no-counts", FLAG, O(no_counts), 0, 0, NULL, "Triton's model has no inputs that ask for token counts"},
     {"fault", FAULT, 0, 0, 0, "LIST", "what goes wrong, see --list-faults; may be given again"},
@@ -64,6 +65,7 @@ void sim_options_init(struct sim_options *o)
 {
     *o = (struct sim_options){.host = "127.0.0.1",
                               .model = "8b-h100",
+                              .metrics = "vllm",
                               .seed = 1,
                               .speed = 1,
                               .stream_interval = 1,

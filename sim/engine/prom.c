@@ -73,6 +73,8 @@ static void value(struct sim_buf *b, const char *labels, const char *name, const
 
 void sim_prom_write(struct sim_engine *e, struct sim_buf *b)
 {
+    if (sim_prom_other(e, b))
+        return;
     char labels[256], name[128];
     size_t k = 0; /* label values escape as JSON strings do, where it matters */
     for (const char *s = e->opt.served; *s && k < sizeof name - 2; s++) {

@@ -42,7 +42,7 @@ static int tokens(const struct jm_run *run, struct jm_report *r, const struct jm
     if (e->lost >= 1) {
         f = jm_report_finding(
             r, "engine.uncounted", JM_SEV_INFO,
-            "%.0f tokens of aborted requests are in no counter of the engine; its slots showed "
+            "at least %.0f tokens of aborted requests are in no counter of the engine; its slots showed "
             "them while they ran",
             e->lost);
         int rc = jm_finding_at(r, f, e->window, err, NULL);
@@ -111,7 +111,8 @@ static int requests(const struct jm_run *run, struct jm_report *r, const struct 
                     struct jm_err *err)
 {
     /* a request may end on either side of an edge for the two */
-    double more = e->requests - e->client_requests, doubt = 2 + JM_TH_ENGINE_HEALTHY * e->client_requests;
+    double more = e->requests_lo - e->client_requests,
+           doubt = 2 + e->edge_requests + JM_TH_ENGINE_HEALTHY * e->client_requests;
     (void)run;
     if (!r->has_requests || !(more > doubt))
         return 0;

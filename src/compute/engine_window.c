@@ -135,6 +135,7 @@ static void client_side(struct jm_calc *c, struct jm_engine_window *x, const str
     size_t n;
     const struct jm_request *q = jm_run_requests(c->run, &n);
     double ended = 0, longest = 0;
+    x->edge_requests = (double)(w->tally.in_flight_t0 + w->tally.in_flight_t1);
     bool unknown = false;
     if (!c->r->has_requests)
         return;
@@ -252,6 +253,7 @@ static int one(struct jm_calc *c, struct jm_calc_window *w, struct jm_engine_win
         bool tokens =
             l->n && (!isnan(l->p[l->n - 1].sum[JM_EQ_GEN_STEP]) || !isnan(l->p[l->n - 1].sum[JM_EQ_GEN_END]));
         step &= !tokens || l->source->per_step;
+        x->slots |= tokens && l->dialect && l->dialect->slots && l->has[JM_EQ_GEN_STEP];
         any |= tokens;
         if (jm_engine_moved(l, JM_EQ_STEPS, w->w->t0, w->w->t1, &lost) && l->dialect && l->dialect->slots) {
             double a = 0, b = 0; /* lost tokens at the edges */
@@ -275,9 +277,11 @@ static int one(struct jm_calc *c, struct jm_calc_window *w, struct jm_engine_win
            well = total_of(e, JM_EQ_REQ_OK, w->w);
     x->aborted = total_of(e, JM_EQ_REQ_ABORT, w->w);
     x->failed = total_of(e, JM_EQ_REQ_ERROR, w->w);
-    x->requests = total_of(e, JM_EQ_REQ_ALL, w->w);
+    x->requests = total(e, JM_EQ_REQ_ALL, w->w, &m);
+    x->requests_lo = m.lo;
     if (isnan(x->requests))
-        x->requests = plus(plus(isnan(well) ? plus(stop, len) : well, x->aborted), x->failed);
+        x->requests = x->requests_lo =
+            plus(plus(isnan(well) ? plus(stop, len) : well, x->aborted), x->failed);
     x->preempted = total_of(e, JM_EQ_PREEMPT, w->w);
     x->prefix_ask = total_of(e, JM_EQ_PREFIX_ASK, w->w);
     x->prefix_hit = total_of(e, JM_EQ_PREFIX_HIT, w->w);

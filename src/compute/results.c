@@ -158,7 +158,7 @@ static int ratios(struct jm_calc *c, const struct jm_calc_window *w, const struc
         rc = ratio(c, w, "j_per.visible_token", cut, 1, t->visible, "visible output tokens", false, rel, out);
     if (!rc && c->reasoning_known && t->reasoning > 0)
         rc = ratio(c, w, "j_per.reasoning_token", cut, 1, t->reasoning, "reasoning tokens", false, rel, out);
-    if (!rc && w->engine && w->engine->per_step && isfinite(w->engine->tokens)) {
+    if (!rc && w->engine && w->engine->per_step && !w->engine->slots && isfinite(w->engine->tokens)) {
         const struct jm_engine_window *e = w->engine;
         rc = ratio(c, w, "j_per.engine_token", cut, 1, e->tokens, "tokens generated", false,
                    e->tokens > 0 ? (e->tokens_hi - e->tokens_lo) / sqrt(12) / e->tokens : 0, conflict);

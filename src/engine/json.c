@@ -50,6 +50,21 @@ int jm_engine_slots(struct jm_span json, struct jm_str *out, struct jm_err *err)
     return jm_str_ok(out, "the slots", err);
 }
 
+bool jm_engine_same_tasks(struct jm_span a, struct jm_span b)
+{
+    struct jm_span x, y;
+    for (;;) {
+        bool more = jm_span_line(&a, &x), other = jm_span_line(&b, &y);
+        if (more != other)
+            return false;
+        if (!more)
+            return true;
+        ptrdiff_t end = jm_span_chr(x, '}'), same = jm_span_chr(y, '}');
+        if (end != same || (end > 0 && memcmp(x.p, y.p, (size_t)end) != 0))
+            return false;
+    }
+}
+
 /* {"a":{"b":1}} → trtllm_json_a_b 1 */
 static void members(const struct jm_json *o, const char *prefix, int depth, struct jm_str *out)
 {

@@ -34,6 +34,8 @@ static const char *const traps[] = {
     "prompt_tokens_total leaves cached prompt tokens out, the opposite of vLLM",
     "the header Process-Start-Time-Unix is microseconds of the monotonic clock",
     "prompt_tokens_seconds and predicted_tokens_seconds begin again at each scrape, of anyone: not read",
+    "tasks that were aborted between two texts are seen only where more vanishes than was counted: a lower "
+    "bound",
     "/slots shows prompts to whoever asks; what is kept of it here are numbers only",
     NULL};
 

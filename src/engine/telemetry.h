@@ -143,6 +143,8 @@ void jm_engine_note_absent(struct jm_str *out, const char *why);
 /* llama.cpp's /slots as lines that can be read with its metrics; prompts and everything else are left out.
  * JM_EPARSE where it is not that. */
 int jm_engine_slots(struct jm_span json, struct jm_str *out, struct jm_err *err);
+/* Do two of these show the same tasks? Then none ended between them. */
+bool jm_engine_same_tasks(struct jm_span a, struct jm_span b);
 /* TensorRT-LLM's JSON of /metrics and /energy_metrics as lines. JM_EPARSE. */
 int jm_engine_trtllm_json(struct jm_span json, struct jm_str *out, struct jm_err *err);
 

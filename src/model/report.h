@@ -175,12 +175,14 @@ struct jm_engine_source {
 struct jm_engine_window {
     int window;
     int of, have;  /* sources, and those that cover the window */
+    bool slots;    /* per step by its slots: aborted tasks only as far as they were seen to vanish */
     bool per_step; /* how its tokens are counted: as they are made, or when a request ends */
     double tokens, tokens_lo, tokens_hi; /* generated */
     double client, client_u; /* output tokens of successful requests by the same rule, and their doubt */
     double client_other;     /* tokens that the client saw of requests that did not succeed */
     double prompt, client_prompt, cached;
-    double requests, client_requests; /* ended */
+    double requests, client_requests;  /* ended */
+    double requests_lo, edge_requests; /* at least; ours that were in flight at the edges */
     double aborted, failed, preempted;
     double prefix_ask, prefix_hit;
     double lost; /* tokens of aborted tasks that no counter has */

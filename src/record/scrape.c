@@ -26,6 +26,8 @@ static void unref(struct jm_scraper *s)
     jm_reply_release(&s->reply);
     jm_reply_release(&s->more);
     jm_str_release(&s->text);
+    jm_str_release(&s->before);
+    jm_str_release(&s->after);
     jm_str_release(&s->key);
     jm_str_release(&s->ca_file);
     pthread_mutex_destroy(&s->lock);
@@ -50,6 +52,8 @@ static struct jm_scraper *create(struct jm_recorder *r, const struct jm_scrape_c
     jm_reply_init(&s->reply);
     jm_reply_init(&s->more);
     jm_str_init(&s->text);
+    jm_str_init(&s->before);
+    jm_str_init(&s->after);
     jm_str_init(&s->key);
     jm_str_init(&s->ca_file);
     jm_str_adds(&s->ca_file, cfg->ca_file ? cfg->ca_file : "");

@@ -134,32 +134,49 @@ static int keep(struct jm_scraper *s, bool full, struct jm_err *err)
         jm_str_addspan(out, body);
     else
         rc = jm_engine_excerpt(s->dialect, body, out, err);
-    if (!rc && s->more.status == 200) {
+    if (!rc && s->slots) {
         if (out->len && out->buf[out->len - 1] != '\n')
             jm_str_addc(out, '\n');
-        if (jm_engine_slots(jm_str_span(&s->more.body), out, NULL))
-            s->slots = false;
+        jm_str_addspan(out, jm_str_span(&s->before));
     }
     return rc ? rc : jm_str_ok(out, "the engine's metrics", err);
 }
 
+/* The slots as lines. A server that does not show them is not asked again. */
+static void ask_slots(struct jm_scraper *s, struct jm_str *out)
+{
+    struct jm_span none = {0};
+    jm_str_reset(out);
+    jm_str_reset(&s->more.body);
+    s->more.status = -1;
+    if (!s->slots || jm_client_fetch(&s->client, "GET", "/slots", none, s->timeout, &s->more, NULL))
+        return;
+    s->slots = s->more.status == 200 && jm_engine_slots(jm_str_span(&s->more.body), out, NULL) == 0;
+}
+
+#define SLOT_TRIES 4
+
+/* Counter and slots are two answers: a task that ends between them would count twice, or not at all. So the
+ * slots are asked before and after, until they show the same tasks. */
 int jm_scrape_fetch(struct jm_scraper *s, bool full, int64_t *t0, int64_t *t1, struct jm_err *err)
 {
     const struct jm_scrape_try *t = &s->try_[0];
     struct jm_span none = {0};
     int rc = s->connected ? 0 : connect_to(s, t, err);
-    jm_str_reset(&s->reply.body);
-    jm_str_reset(&s->more.body);
-    s->reply.status = s->more.status = -1;
-    *t0 = jm_clock_mono(&s->clock);
-    /* first the slots: a task that ends in between is then seen as more running than the metrics say */
-    if (!rc && s->slots && jm_client_fetch(&s->client, "GET", "/slots", none, s->timeout, &s->more, NULL))
-        s->more.status = -1;
-    if (!rc && s->slots && s->more.status != 200 && s->more.status > 0)
-        s->slots = false; /* the server does not offer it */
-    if (!rc)
-        rc = jm_client_fetch(&s->client, "GET", t->path, none, s->timeout, &s->reply, err);
-    *t1 = jm_clock_mono(&s->clock);
+    for (int i = 0; i < SLOT_TRIES; i++) {
+        jm_str_reset(&s->reply.body);
+        s->reply.status = -1;
+        *t0 = jm_clock_mono(&s->clock);
+        if (!rc)
+            ask_slots(s, &s->before);
+        if (!rc)
+            rc = jm_client_fetch(&s->client, "GET", t->path, none, s->timeout, &s->reply, err);
+        if (!rc && s->slots)
+            ask_slots(s, &s->after);
+        *t1 = jm_clock_mono(&s->clock);
+        if (rc || !s->slots || jm_engine_same_tasks(jm_str_span(&s->before), jm_str_span(&s->after)))
+            break;
+    }
     if (!rc)
         rc = judge(s, t->path, err);
     if (!rc)

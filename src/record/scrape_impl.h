@@ -40,7 +40,7 @@ struct jm_scraper {
     bool slots;
     int failed_in_row;
     struct jm_reply reply, more;
-    struct jm_str text;
+    struct jm_str text, before, after; /* before, after: the slots around the metrics */
     pthread_t thread;
     bool started;
     atomic_int refs;
