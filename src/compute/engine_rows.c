@@ -92,11 +92,12 @@ static int tokens(struct jm_calc *c, const struct jm_calc_window *w)
     if (!rc)
         rc = plain(c, w, "engine.cached_tokens", e->cached);
     /* what was made and reached no request that succeeded: aborted, failed, somebody else's */
-    if (!rc && e->slots && e->lost >= 1)
-        rc = plain(c, w, "engine.aborted_tokens", e->lost);
-    else if (!rc && e->per_step && isfinite(e->tokens) && isfinite(e->client) &&
-             e->tokens - e->client > e->client_u + (e->tokens_hi - e->tokens_lo) / 2)
-        rc = plain(c, w, "engine.aborted_tokens", e->tokens - e->client);
+    double lost = e->slots && e->lost >= 1 ? e->lost : NAN, more = e->per_step ? e->tokens - e->client : NAN,
+           doubt = e->client_u + (e->tokens_hi - e->tokens_lo) / 2;
+    if (more > doubt && !(lost > more))
+        lost = more;
+    if (!rc)
+        rc = plain(c, w, "engine.aborted_tokens", lost);
     if (!rc && isfinite(e->tokens) && isfinite(e->client))
         rc = of(c, w, "engine.client_ratio", e->tokens, "tokens by the engine", e->client,
                 "tokens by the client");

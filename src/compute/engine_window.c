@@ -8,6 +8,9 @@
 
 #include "base/banned.h"
 
+/* An engine may take a moment to notice that a client has gone. */
+#define LINGER_NS (100 * JM_NS_PER_MS)
+
 static double plus(double a, double b)
 {
     return isnan(a) ? b : isnan(b) ? a : a + b;
@@ -55,7 +58,7 @@ static size_t upto(const int64_t *v, size_t n, int64_t t)
 /* Requests of ours that may be in the engine at some time of [t0, t1]. */
 static double ours(const struct jm_engine_run *e, int64_t t0, int64_t t1)
 {
-    return (double)upto(e->sent, e->n_requests, t1) - (double)upto(e->closed, e->n_closed, t0 - 1);
+    return (double)upto(e->sent, e->n_requests, t1) - (double)upto(e->closed, e->n_closed, t0 - LINGER_NS);
 }
 
 static bool within(const struct jm_engine_point *p, const struct jm_window *w)

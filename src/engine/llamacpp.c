@@ -7,8 +7,9 @@
 
 static const struct jm_engine_map map[] = {
     {"llamacpp:prompt_tokens_total", JM_EQ_PROMPT, .note = "without cached tokens"},
+    {"llamacpp:prompt_tokens_cached_total", JM_EQ_CACHED, .note = "newer"},
     {"llamacpp:tokens_predicted_total", JM_EQ_GEN_END,
-     .note = "when a request ends; never if it was aborted"},
+     .note = "when a request ends; in older builds never if it was aborted"},
     {"llamacpp:prompt_seconds_total", JM_EQ_PREFILL_S, .note = "whole milliseconds a request"},
     {"llamacpp:tokens_predicted_seconds_total", JM_EQ_DECODE_S,
      .note = "whole milliseconds a request, added up over slots: faster than the clock"},
@@ -25,7 +26,8 @@ static const struct jm_engine_map map[] = {
 static const char *const traps[] = {
     "tokens_predicted_total moves only when a request ends: a window that cuts a long request gets none of "
     "it",
-    "aborted requests never count: their tokens are in no counter; /slots shows them while they run",
+    "aborted requests never count in older builds (b4748): their tokens are in no counter, only /slots shows "
+    "them while they run; newer ones count them when they let go of the slot",
     "seconds are cut to whole milliseconds a request (four answers of 1.4 to 2.1 ms: 0.004 s), so "
     "predicted_tokens_seconds showed 5000",
     "tokens_predicted_seconds_total adds up the slots and runs faster than the clock: tokens over these "
