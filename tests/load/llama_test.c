@@ -230,6 +230,28 @@ static void more_requests_than_a_connection_takes(void **state)
     run(&cfg, &s);
 }
 
+/* The other transport: the same counts, and connections that the server closes after 100 requests. */
+static void by_libcurl_too(void **state)
+{
+    const struct jm_curl_ops *ops;
+    struct sum s;
+    struct jm_load_cfg cfg = {.url = url,
+                              .transport = "curl",
+                              .concurrency = 2,
+                              .isl = 40,
+                              .osl = 3,
+                              .ignore_eos = true,
+                              .temperature = 1,
+                              .max_requests = 230,
+                              .seed = 13};
+    (void)state;
+    if (jm_curl_load(&ops, NULL) != 0)
+        skip();
+    run(&cfg, &s);
+    assert_non_null(strstr(s.facts, "load.transport=curl\n"));
+    assert_non_null(strstr(s.facts, "load.isl.kept=230 of 230\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +259,7 @@ int main(void)
         cmocka_unit_test(counts_agree),
         cmocka_unit_test(its_own_api_counts_each_event),
         cmocka_unit_test(more_requests_than_a_connection_takes),
+        cmocka_unit_test(by_libcurl_too),
     };
     int rc = start(), status;
     if (rc == 0)

@@ -40,6 +40,8 @@ http {{
   upstream engine {{ server 127.0.0.1:{engine}; keepalive 64; }}
   server {{ listen 127.0.0.1:{tls} ssl http2;
     location / {{ proxy_pass http://engine; proxy_buffering off; }} }}
+  server {{ listen 127.0.0.1:{few} ssl http2; http2_max_concurrent_streams 8; keepalive_requests 40;
+    location / {{ proxy_pass http://engine; proxy_buffering off; }} }}
   server {{ listen 127.0.0.1:{h2c} http2;
     location / {{ proxy_pass http://engine; proxy_buffering off; }} }}
   server {{ listen 127.0.0.1:{direct};
@@ -213,7 +215,7 @@ class Nginx(Engine):
         super().setUpClass()
         cls.home = tempfile.mkdtemp(prefix="nginx_test.")
         cls.ca = certificates(cls.home)
-        names = ("tls", "h2c", "direct", "buffered", "gzip", "closing")
+        names = ("tls", "few", "h2c", "direct", "buffered", "gzip", "closing")
         cls.port = dict(zip(names, free_ports(len(names))))
         conf = os.path.join(cls.home, "nginx.conf")
         with open(conf, "w") as f:
@@ -236,7 +238,7 @@ class Nginx(Engine):
         super().tearDownClass()
 
     def at(self, name):
-        return f"http{'s' if name == 'tls' else ''}://127.0.0.1:{self.port[name]}"
+        return f"http{'s' if name in ('tls', 'few') else ''}://127.0.0.1:{self.port[name]}"
 
     @unittest.skipUnless(CURL, "built without libcurl")
     def test_http2_over_tls(self):
@@ -261,6 +263,13 @@ class Nginx(Engine):
         os.unlink(self.file)
         self.refused("127.0.0.1", self.at("h2c"), "--transport", "curl")  # a server of HTTP/2 alone
         self.refused("127.0.0.1", self.at("direct"), "--http", "2")
+
+    @unittest.skipUnless(CURL, "built without libcurl")
+    def test_http2_with_few_streams_and_many_goodbyes(self):
+        """More requests than streams, and GOAWAY after 40 of them: other connections are made, and nothing fails."""
+        _, f = self.good(self.at("few"), "--transport", "curl", "--ca-file", self.ca, "-c", "24")
+        self.assertEqual(f["load.http"], "2")
+        self.assertGreater(int(f["load.connections"]), 2)
 
     @unittest.skipUnless(TLS, "built without OpenSSL")
     def test_own_sockets_over_tls(self):
