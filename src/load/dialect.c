@@ -189,6 +189,15 @@ static void copy_string(const struct jm_jtoken *v, char out[JM_SAID_TEXT])
     jm_copy_words(s, out, JM_SAID_TEXT);
 }
 
+/* "<html><head><title>502 Bad Gateway</title>": what a proxy says for people; without a title nothing. */
+static struct jm_span title_of(struct jm_span page)
+{
+    ptrdiff_t a = jm_span_find(page, JM_SPAN("<title>"));
+    struct jm_span rest = a < 0 ? (struct jm_span){page.p, 0} : jm_span_sub(page, (size_t)a + 7, page.n);
+    ptrdiff_t b = jm_span_find(rest, JM_SPAN("</title>"));
+    return jm_span_sub(rest, 0, b < 0 ? 0 : (size_t)b);
+}
+
 void jm_error_words(struct jm_span body, char out[JM_SAID_TEXT])
 {
     static const char *const paths[] = {"error.message", "error.error", "message",
@@ -203,7 +212,9 @@ void jm_error_words(struct jm_span body, char out[JM_SAID_TEXT])
         for (size_t i = 0; i < N && !out[0]; i++)
             if (f[i].hits && f[i].v.type != JM_J_NULL)
                 copy_string(&f[i].v, out);
-    if (!out[0]) {
+    if (!out[0] && body.n && body.p[0] == '<') {
+        jm_copy_words(title_of(body), out, JM_SAID_TEXT);
+    } else if (!out[0]) {
         struct jm_span line = body, rest = body;
         if (jm_span_line(&rest, &line))
             jm_copy_words(line, out, JM_SAID_TEXT);

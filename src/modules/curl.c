@@ -176,7 +176,12 @@ static void fault(const struct jm_curl_job *j, CURLcode rc, struct jm_curl_over 
         snprintf(o->words, sizeof o->words, "%s", why);
         break;
     case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM: snprintf(o->words, sizeof o->words, "HTTP/2: %s", why); break;
+    case CURLE_HTTP2_STREAM: {
+        /* "HTTP/2 stream 105 was not closed cleanly: INTERNAL_ERROR (err 2)": its number says nothing */
+        const char *rest = strstr(why, "was not closed cleanly");
+        snprintf(o->words, sizeof o->words, rest ? "the HTTP/2 stream %s" : "HTTP/2: %s", rest ? rest : why);
+        break;
+    }
     default: snprintf(o->words, sizeof o->words, "%s", why); break;
     }
 }

@@ -269,6 +269,9 @@ static void error_words(void **state)
         {"{\"detail\":\"Not Found\"}", "Not Found"},
         {"{\"detail\":[{\"loc\":[\"body\"],\"msg\":\"field required\"}]}", "field required"},
         {"upstream connect error\nmore", "upstream connect error"},
+        {"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>", "502 Bad Gateway"},
+        {"<!DOCTYPE html>\n<h1>no</h1>", ""},
+        {"<title>cut", ""},
         {"", ""},
         {"{\"a\":1}", "{\"a\":1}"},
     };

@@ -292,6 +292,22 @@ class Nginx(Engine):
                 self.assertGreater(int(f["load.events.shared"]), int(f["load.events"]) / 2)
                 self.assertIn("stamps.shared", [x["id"] for x in doc["validity"]["findings"]])
 
+    def test_engine_that_breaks_off_behind_the_proxy(self):
+        """What the proxy makes of it: an end of the connection, a reset stream of HTTP/2, a page with 502."""
+        ways = [("plain", "direct", "closed after")] + ([("curl", "tls", "HTTP/2 stream was not closed cleanly")] if CURL else [])
+        for transport, name, words in ways:
+            for fault, error, part in (("rst=5", "cut", words), ("cut=5", "cut", words), ("refuse", "http-5xx", "502 Bad Gateway")):
+                for _ in range(5):  # in some try those which find out about the engine come through
+                    r = self.bench(self.at(name), "--transport", transport, "--model", f"8b-h100+{fault},every=3", "--force",
+                                   *(["--ca-file", self.ca] if name == "tls" else []))
+                    if r.returncode != 4:
+                        break
+                self.assertEqual(r.returncode, 3, r.stderr)
+                self.assertEqual(list(json.loads(r.stdout)["requests"]["by_error"]), [error], (transport, fault))
+                with sqlite3.connect(self.file) as db:
+                    said = [x[0] for x in db.execute("SELECT error FROM request WHERE error IS NOT NULL")]
+                self.assertIn(part, said[0])
+
     @unittest.skipUnless(CURL, "built without libcurl")
     def test_gzip(self):
         _, f = self.good(self.at("gzip"), "--transport", "curl")
