@@ -13,7 +13,11 @@ struct jm_selfcheck_cfg {
     const char *transport;
     int streams, threads;
     int64_t warm_ns, measure_ns;
-    int64_t delay_ns; /* known delay of the network between both, one way */
+    /* Called before the figures are made, to put into the log what is truer than the server's send times;
+     * NULL. */
+    void (*truth)(void *self, struct jm_selfmock_log *log);
+    void *truth_self;
+    int64_t delay_ns; /* known delay of the network from the server to here; there is none the other way */
 };
 
 struct jm_selfcheck_errors { /* client's stamp minus the server's, ms; NAN: none */
