@@ -166,12 +166,15 @@ static double of_lengths(const struct jm_samples *s, const char *stat, double cl
 }
 
 /* A result of ours about the same thing. */
-static double of_results(const struct jm_report *r, const struct jm_claim *k)
+static double of_results(const struct jm_report *r, const struct jm_claim *k, bool energy_only)
 {
     double q = quantile_of(k->stat);
     bool whole = !k->stat[0] || strcmp(k->stat, "mean") == 0 || strcmp(k->stat, "sum") == 0;
     for (size_t i = 0; (whole || isfinite(q)) && i < r->n_results; i++) {
         const struct jm_result *x = &r->results[i];
+        if (energy_only &&
+            x->q.boundary == JM_B_NONE) /* rates of a window without requests are 0, and no answer */
+            continue;
         if (x->q.have && x->window == k->window && x->q.boundary == k->boundary &&
             strcmp(x->metric, k->metric) == 0 && (isnan(q) ? isnan(x->quantile) : x->quantile == q))
             return x->q.value;
@@ -183,8 +186,9 @@ static double compute_again(struct jm_calc *c, const struct jm_calc_window *w, c
 {
     bool known;
     int l = jm_lat_find(k->metric);
-    if (!w || !c->r->has_requests)
-        return of_results(c->r, k);
+    const struct jm_tally *t = w ? &w->tally : NULL;
+    if (!w || !c->r->has_requests || t->done_ok + t->done_failed + t->done_aborted + t->scheduled == 0)
+        return of_results(c->r, k, true);
     if (l >= 0)
         return stat_of(w->lat[l].v, w->lat[l].n, k->stat, k->claimed);
     for (int g = 0; g < JM_GAP_COUNT; g++)
@@ -195,7 +199,7 @@ static double compute_again(struct jm_calc *c, const struct jm_calc_window *w, c
     if (strcmp(k->metric, "osl") == 0)
         return of_lengths(&w->tally.osl, k->stat, k->claimed);
     double v = of_tally(w, k, &known);
-    return known ? v : of_results(c->r, k);
+    return known ? v : of_results(c->r, k, false);
 }
 
 /* Files round: two digits behind the point are common, and 100 x the value is a whole number then. */

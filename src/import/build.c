@@ -235,10 +235,10 @@ bool jm_build_stat(struct jm_span s, char stat[16])
 {
     static const struct {
         const char *from, *to;
-    } names[] = {{"mean", "mean"},   {"avg", "mean"}, {"average", "mean"}, {"median", "p50"},
-                 {"min", "min"},     {"max", "max"},  {"std", "std"},      {"stddev", "std"},
-                 {"std_dev", "std"}, {"sum", "sum"},  {"count", "count"},  {"total_sum", "sum"},
-                 {"total", "sum"}};
+    } names[] = {{"mean", "mean"},   {"avg", "mean"},    {"average", "mean"}, {"median", "p50"},
+                 {"min", "min"},     {"max", "max"},     {"std", "std"},      {"stddev", "std"},
+                 {"std_dev", "std"}, {"sum", "sum"},     {"count", "count"},  {"total_sum", "sum"},
+                 {"total", "sum"},   {"minimum", "min"}, {"maximum", "max"}};
     double q;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (jm_span_is(s, names[i].from)) {

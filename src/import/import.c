@@ -18,6 +18,14 @@ extern const struct jm_importer jm_import_mlperf;
 extern const struct jm_importer jm_import_vllm;
 extern const struct jm_importer jm_import_sglang;
 extern const struct jm_importer jm_import_llama_bench;
+extern const struct jm_importer jm_import_llmperf;
+extern const struct jm_importer jm_import_evalscope;
+extern const struct jm_importer jm_import_hf_bench;
+extern const struct jm_importer jm_import_fmperf;
+extern const struct jm_importer jm_import_genai_bench;
+extern const struct jm_importer jm_import_trtllm_bench;
+extern const struct jm_importer jm_import_inferencex;
+extern const struct jm_importer jm_import_loadgen;
 extern const struct jm_importer jm_import_aiperf, jm_import_genai_perf, jm_import_guidellm;
 extern const struct jm_importer jm_import_inference_perf;
 
