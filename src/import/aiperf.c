@@ -483,6 +483,7 @@ static void telemetry(struct aiperf *a, const struct jm_jtoken *t)
     struct jm_jtoken ends, e, gpus, k, key, g, metrics, index;
     struct jm_jiter it, gt;
     char id[40], prefix[64];
+    int n_gpus = 0;
     if (!jm_jmember(f, t, "endpoints", &ends))
         return;
     jm_jiter_init(&it, f, &ends);
@@ -497,8 +498,11 @@ static void telemetry(struct aiperf *a, const struct jm_jtoken *t)
                 jm_jtext(&index, id, sizeof id);
             snprintf(prefix, sizeof prefix, "telemetry.gpu%s.", id);
             jm_aiperf_claims(&a->b, f, &metrics, prefix, NULL);
+            n_gpus++;
         }
     }
+    if (n_gpus)
+        jm_build_env(&a->b, "import.gpus", "%d", n_gpus);
 }
 
 /* A file without records has no times but these; without a zone they are the local ones of the client, taken
@@ -729,10 +733,12 @@ const struct jm_importer jm_import_aiperf = {
     .name = "aiperf",
     .summary = "AIPerf results (artifact folder, profile_export.jsonl, profile_export_aiperf.json or .csv, "
                "gpu_telemetry_export.jsonl)",
-    .reads = "each request with its chunks' times, warm-up apart; energy counters and power of each GPU; "
-             "statistics as "
-             "claims",
-    .lacks = "how many tokens a chunk held; which GPUs serve",
+    .reads = "Each request with its credit, start and end and the time of each chunk, the warm-up apart; the "
+             "energy counter and "
+             "power of each GPU; statistics as claims. The server's token counts where they are there, "
+             "beside AIPerf's own.",
+    .lacks =
+        "How many tokens a chunk held; which GPUs serve. The summary and the CSV alone hold no requests.",
     .sniff = sniff,
     .import = import,
 };

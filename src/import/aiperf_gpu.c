@@ -221,6 +221,8 @@ int jm_aiperf_gpu(struct jm_build *b, const struct jm_ifile *f, int64_t span[2])
     if (!b->rc && s.back)
         jm_build_env(b, "aiperf.telemetry.out_of_order", "%lld", (long long)s.back);
     if (!b->rc && s.n)
+        jm_build_env(b, "import.gpus", "%d", s.n);
+    if (!b->rc && s.n)
         jm_build_env(b, "sut.unknown", "AIPerf's telemetry names %d GPU%s, not which of them serve", s.n,
                      s.n > 1 ? "s" : "");
     free(s.gpu);

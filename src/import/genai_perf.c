@@ -488,8 +488,11 @@ const struct jm_importer jm_import_genai_perf = {
     .name = "genai-perf",
     .summary =
         "GenAI-Perf results (artifact folder, profile_export.json, profile_export_genai_perf.json or .csv)",
-    .reads = "each request with the time of each response, statistics as claims",
-    .lacks = "its own token counts; the energy of the run (the file holds a lifetime counter)",
+    .reads = "Each request with the time and the text of each response, the server's usage where the text "
+             "has it; statistics as "
+             "claims.",
+    .lacks = "GenAI-Perf's own token counts; the energy of the run: energy_consumption is a counter since "
+             "the driver was loaded.",
     .sniff = sniff,
     .import = import,
 };

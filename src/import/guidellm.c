@@ -537,9 +537,10 @@ static int import(const char *path, const char *out, const struct jm_import_opts
 const struct jm_importer jm_import_guidellm = {
     .name = "guidellm",
     .summary = "guidellm results (benchmarks.json, all versions)",
-    .reads =
-        "each benchmark as a window, each request with its first and last token; distributions as claims",
-    .lacks = "the times of the tokens between; energy",
+    .reads = "Each benchmark as a window, what it left out before and after apart; each request with its "
+             "first and last token; "
+             "distributions as claims. Where it counted chunks the tokens are unknown.",
+    .lacks = "The times of the tokens between; energy. Its stamps are of the wall clock.",
     .sniff = sniff,
     .import = import,
 };

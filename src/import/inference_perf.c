@@ -557,8 +557,11 @@ const struct jm_importer jm_import_inference_perf = {
     .name = "inference-perf",
     .summary =
         "inference-perf results (report folder, per_request_, stage_N_ or summary_lifecycle_metrics.json)",
-    .reads = "each request with its chunks' times, stages as windows; statistics as claims",
-    .lacks = "scheduled times of single requests; when it was; energy",
+    .reads = "Each request with the time of each chunk, stages as windows; statistics as claims. The "
+             "server's token counts "
+             "where they are there, beside the client's. An answer without an end is cut, though it counts "
+             "as success there.",
+    .lacks = "When a request was scheduled, and its stage; when it was (perf_counter); energy.",
     .sniff = sniff,
     .import = import,
 };
