@@ -52,6 +52,7 @@ struct jm_trace {
     int64_t offset;      /* in the file, of buf[at] */
     int64_t line;        /* of the record that was read last, from 1 */
     bool array, eof, closed;
+    int64_t skip; /* bytes before the first record */
     int64_t next; /* number of the row that is read next */
 };
 
@@ -251,7 +252,7 @@ static int to_first(struct jm_trace *t, struct jm_err *err)
 {
     struct jm_span line;
     int64_t offset;
-    int rc = seek(t, 0, err);
+    int rc = seek(t, t->skip, err);
     t->line = t->array ? 1 : 0;
     t->next = 0;
     if (rc == 0 && t->format->header && (rc = next_record(t, &line, &offset, err)) == 1)
@@ -439,13 +440,13 @@ static int find_format(struct jm_trace *t, struct jm_err *err)
         ;
     if (rc < 0)
         return rc;
-    size_t skip = t->end >= 3 && memcmp(t->buf, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    for (size_t i = skip; i < t->end; i++)
+    t->skip = t->end >= 3 && memcmp(t->buf, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    for (size_t i = (size_t)t->skip; i < t->end; i++)
         if (!strchr(" \t\r\n", t->buf[i])) {
             t->array = t->buf[i] == '[';
             break;
         }
-    use(t, skip);
+    use(t, (size_t)t->skip);
     t->line = t->array;
     rc = next_record(t, &rec, &offset, err);
     if (rc < 0)
@@ -536,6 +537,7 @@ int jm_trace_dup(const struct jm_trace *from, struct jm_trace **out, struct jm_e
     t->facts = from->facts;
     t->index = from->index;
     t->array = from->array;
+    t->skip = from->skip;
     if (rc == 0)
         rc = to_first(t, err);
     if (rc) {
