@@ -66,6 +66,25 @@ static bool within(const struct jm_engine_point *p, const struct jm_window *w)
     return p->t1 >= w->t0 && p->t0 <= w->t1;
 }
 
+/* The text nearest to t; texts are in order of time. */
+static const struct jm_engine_point *nearest(const struct jm_engine_line *l, int64_t t)
+{
+    size_t lo = 0, hi = l->n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (l->p[mid].t0 < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    const struct jm_engine_point *a = NULL, *b = NULL;
+    for (size_t i = lo; i < l->n && !b; i++)
+        b = l->p[i].ok ? &l->p[i] : NULL;
+    for (size_t i = lo; i-- > 0 && !a;)
+        a = l->p[i].ok ? &l->p[i] : NULL;
+    return !a ? b : !b || t - a->t0 < b->t0 - t ? a : b;
+}
+
 /* Running and waiting, text by text: queues, and what is not ours. With several sources the sum is that of
  * the texts nearest in time. */
 static void texts(struct jm_calc *c, struct jm_engine_window *x, const struct jm_window *w)
@@ -104,12 +123,9 @@ static void texts(struct jm_calc *c, struct jm_engine_window *x, const struct jm
             continue;
         for (size_t i = 0; i < e->n; i++) {
             const struct jm_engine_line *l = &e->line[i];
-            const struct jm_engine_point *near = NULL;
             if (!l->source || l->source->host)
                 continue;
-            for (size_t m = 0; m < l->n; m++)
-                if (l->p[m].ok && (!near || llabs(l->p[m].t0 - p->t0) < llabs(near->t0 - p->t0)))
-                    near = &l->p[m];
+            const struct jm_engine_point *near = nearest(l, p->t0);
             running += near ? near->running : NAN;
             waiting += near && !isnan(near->waiting) ? near->waiting : 0;
         }
