@@ -75,6 +75,10 @@ const struct jm_check jm_check_table[] = {
      jm_check_scenario},
     {"client.limit", "the client was not the limit", "a busy client reports its own rate as the server's",
      jm_check_client},
+    {"client.energy", "the client's own share of the energy is said",
+     "a load generator on the metered host burns joules that the server gets charged with; no other tool "
+     "tells",
+     jm_check_client_energy},
     {"lengths.short", "each answer is as long as ignore_eos asked for",
      "a proxy can turn a broken upstream into finish_reason stop, which only the count of tokens shows "
      "(litellm "
@@ -199,6 +203,8 @@ const struct jm_finding_kind jm_finding_table[] = {
     {"scenario.unofficial", "scenario.latency", JM_CONCERNS_LOAD, "info",
      "an MLPerf-like scenario is no MLPerf result"},
     {"client.limit", "client.limit", JM_CONCERNS_LOAD, "warning", "the client was late or busy"},
+    {"client.energy", "client.energy", JM_CONCERNS_ENERGY, "info",
+     "energy of the processors that belongs to the load generator, allocated by CPU time"},
     {"lengths.short", "lengths.short", JM_CONCERNS_LOAD, "warning",
      "successful answers with fewer or more tokens than ignore_eos asked for"},
     {"tokens.bundled", "tokens.bundled", JM_CONCERNS_LOAD, "warning",

@@ -33,6 +33,7 @@ int jm_check_failures(const struct jm_run *run, struct jm_report *r, struct jm_e
 int jm_check_steady(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_bias(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_lengths(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_client_energy(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_client(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_short(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_shared(const struct jm_run *run, struct jm_report *r, struct jm_err *err);

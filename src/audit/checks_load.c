@@ -224,6 +224,40 @@ int jm_check_short(const struct jm_run *run, struct jm_report *r, struct jm_err 
     return jm_finding_at(r, f, -1, err, NULL);
 }
 
+/* Joules of the processors over the measured windows, each package once; NAN when none is metered. */
+static double cpu_joules(const struct jm_report *r)
+{
+    double sum = NAN;
+    for (size_t i = 0; i < r->n_energy; i++) {
+        const struct jm_energy_row *e = &r->energy[i];
+        if (!e->counted || e->domain < 0 || !isfinite(e->joules) ||
+            r->windows[e->window].role != JM_R_MEASURE)
+            continue;
+        enum jm_domain_kind kind = r->tree->d[e->domain].kind;
+        if (kind == JM_D_PACKAGE || kind == JM_D_CPU || kind == JM_D_GRACE)
+            sum = isnan(sum) ? e->joules : sum + e->joules;
+    }
+    return sum;
+}
+
+/* The rule is by CPU time: what the load generator used of all the time that the processors had. Idle power
+ * is shared out with it, so this is less than what the machine would save without it at full load, and more
+ * at low load. */
+int jm_check_client_energy(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    double cores = jm_run_number(run, "load.cpu"), cpus = jm_run_number(run, "host.cpus"),
+           joules = cpu_joules(r);
+    if (!(cores > 0 && cpus >= 1 && cores <= cpus && joules > 0))
+        return 0;
+    double share = cores / cpus;
+    struct jm_finding *f = jm_report_finding(r, "client.energy", JM_SEV_INFO,
+                                             "about %.3g J of the %.4g J of the processors are the load "
+                                             "generator's own (allocated: %.2g %% of their CPU time)",
+                                             share * joules, joules, 100 * share);
+    return jm_finding_at(r, f, -1, err, "%.3g of %.0f CPUs on average, over the measured windows", cores,
+                         cpus);
+}
+
 int jm_check_shared(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
     double events = jm_run_number(run, "load.events"), shared = jm_run_number(run, "load.events.shared");

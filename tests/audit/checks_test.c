@@ -433,6 +433,51 @@ static void limits(void **state)
     }
 }
 
+/* 2 of 16 CPUs used by the client, a package of 80 W for 10 s: 2/16 x 800 J = 100 J. Without a metered
+ * package, or without a count of CPUs, nothing is said. */
+static void energy_of_the_client(void **state)
+{
+    (void)state;
+    for (int what = 0; what < 3; what++) {
+        struct syn s;
+        begin(&s, "client_energy");
+        load(&s, 0, 10);
+        if (what != 1)
+            syn_counter(&s, syn_domain(&s, s.node, JM_D_PACKAGE, "package-0"), "package-0", 80, -3, 13);
+        syn_env(&s, "load.cpu", "2");
+        if (what != 2)
+            syn_env(&s, "host.cpus", "16");
+        syn_window(&s, JM_R_MEASURE, 0, 0, 10);
+        end(&s, JM_PROFILE_SCREENING);
+        if (what == 0) {
+            fires(&s, "client.energy", JM_SEV_INFO);
+            const struct jm_finding *f = syn_finding(&s, "client.energy");
+            assert_non_null(strstr(f->text, "100 J of the 800"));
+            assert_non_null(strstr(f->text, "allocated: 12 %"));
+        } else {
+            silent(&s, "client.energy");
+        }
+        syn_end(&s);
+    }
+}
+
+/* The client says itself why it was the limit. */
+static void why_the_client_was_the_limit(void **state)
+{
+    struct syn s;
+    (void)state;
+    begin(&s, "client_why");
+    load(&s, 0, 10);
+    syn_env(&s, "load.client", "client-limited");
+    syn_env(&s, "load.client.why", "a load thread used 97 % of its core");
+    syn_window(&s, JM_R_MEASURE, 0, 0, 10);
+    end(&s, JM_PROFILE_SCREENING);
+    const struct jm_finding *f = syn_finding(&s, "client.limit");
+    assert_non_null(f);
+    assert_non_null(strstr(f->text, "(a load thread used 97 % of its core)"));
+    syn_end(&s);
+}
+
 /* What the recorder and the load write under these keys. */
 static void environment(void **state)
 {
@@ -770,6 +815,8 @@ int main(void)
         cmocka_unit_test(gap),
         cmocka_unit_test(throttle),
         cmocka_unit_test(limits),
+        cmocka_unit_test(energy_of_the_client),
+        cmocka_unit_test(why_the_client_was_the_limit),
         cmocka_unit_test(environment),
         cmocka_unit_test(sut_conflict),
         cmocka_unit_test(tokens_unknown),
