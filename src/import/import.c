@@ -29,12 +29,27 @@ extern const struct jm_importer jm_import_loadgen;
 extern const struct jm_importer jm_import_aiperf, jm_import_genai_perf, jm_import_guidellm;
 extern const struct jm_importer jm_import_inference_perf;
 
-/* One line an importer. */
+/* clang-format off: one line an importer */
 const struct jm_importer *const jm_importers[] = {
-    &jm_import_mlperf,      &jm_import_vllm,           &jm_import_sglang,
-    &jm_import_llama_bench, &jm_import_aiperf,         &jm_import_genai_perf,
-    &jm_import_guidellm,    &jm_import_inference_perf, NULL,
+    &jm_import_mlperf,
+    &jm_import_loadgen,
+    &jm_import_vllm,
+    &jm_import_sglang,
+    &jm_import_aiperf,
+    &jm_import_genai_perf,
+    &jm_import_guidellm,
+    &jm_import_inference_perf,
+    &jm_import_llmperf,
+    &jm_import_evalscope,
+    &jm_import_genai_bench,
+    &jm_import_fmperf,
+    &jm_import_hf_bench,
+    &jm_import_trtllm_bench,
+    &jm_import_inferencex,
+    &jm_import_llama_bench,
+    NULL,
 };
+/* clang-format on */
 
 static void list_names(struct jm_str *s)
 {
