@@ -214,13 +214,15 @@ int jm_check_short(const struct jm_run *run, struct jm_report *r, struct jm_err 
     if (jm_num_i64(jm_span_sub(text, 0, (size_t)of), &kept) != 0 || jm_num_i64(right, &all) != 0 ||
         kept < 0 || kept >= all)
         return 0;
-    struct jm_finding *f =
-        jm_report_finding(r, "lengths.short", JM_SEV_WARNING,
-                          "%lld of %lld answers that ended as successes have not the number of tokens that "
-                          "ignore_eos asked for: %s",
-                          (long long)(all - kept), (long long)all,
-                          kept * 2 < all ? "the engine ignores it"
-                                         : "they were cut on the way, and something made a stop of it");
+    const char *by = jm_run_env(run, "load.osl.by");
+    struct jm_finding *f = jm_report_finding(
+        r, "lengths.short", JM_SEV_WARNING,
+        "%lld of %lld answers that ended as successes have not the number of tokens that "
+        "ignore_eos asked for: %s",
+        (long long)(all - kept), (long long)all,
+        by && strncmp(by, "nothing", 7) == 0 ? "the API of the run has no way to ask the engine for it"
+        : kept * 2 < all                     ? "the engine ignores it"
+                                             : "they were cut on the way, and something made a stop of it");
     return jm_finding_at(r, f, -1, err, NULL);
 }
 

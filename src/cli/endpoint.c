@@ -24,6 +24,7 @@ int jm_endpoint_note(struct jm_session *s, const struct jm_endpoint *ep, struct 
     put(s, &rc, "endpoint.model", ep->model);
     put(s, &rc, "endpoint.server", ep->server);
     put(s, &rc, "endpoint.engine", ep->engine);
+    put(s, &rc, "endpoint.kind", ep->kind);
     put(s, &rc, "endpoint.local", ep->local ? "1" : "0");
     put(s, &rc, "endpoint.simulated", ep->simulated ? "1" : "0");
     if (ep->max_model_len > 0) {

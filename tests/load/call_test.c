@@ -34,11 +34,11 @@ static const struct kit_row rows[] = {
     {"api7/aisix PR 869: content null", "openai.chat",
      C("{\"role\":\"assistant\",\"content\":null}", "null") TXT("a") FIN("stop") USE(5, 1) DONE,
      "ok finish=stop in=5 out=1/1 cached=-1 reasoning=-1 bytes=1 >2 *2 | 2?"},
-    {"vllm 18.x continuous usage: several tokens an event", "openai.chat",
+    {"vllm 27485, inference-perf 364, PR 410: several tokens an event", "openai.chat",
      CU("{\"role\":\"assistant\",\"content\":\"\"}", "null", 0) CU("{\"content\":\"ab\"}", "null", 3)
          CU("{\"content\":\"c\"}", "null", 4) CU("{\"content\":\"d\"}", "\"stop\"", 6) DONE,
      "ok finish=stop in=5 out=6/1 cached=-1 reasoning=-1 bytes=4 >2 *2 | 2:3 3:1 4:2"},
-    {"inference-perf 559, 592; guidellm 737: reasoning first", "openai.chat",
+    {"inference-perf 559, 592; guidellm 737; perf_analyzer PR 433: reasoning first", "openai.chat",
      C("{\"reasoning_content\":\"hm\"}", "null") C("{\"reasoning\":\"so\"}", "null") TXT("42") FIN("stop")
          E("{\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3,\"completion_tokens_"
            "details\":{\"reasoning_tokens\":2}}}") DONE,
@@ -52,7 +52,7 @@ static const struct kit_row rows[] = {
        "null") C("{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"a\\\":1}\"}}]}", "null")
          FIN("tool_calls") USE(5, 9) DONE,
      "ok finish=tool_calls in=5 out=9/1 cached=-1 reasoning=-1 bytes=87 >1 *-1 | 1?t 2?t"},
-    {"genai-bench 81: hidden reasoning in the first visible chunk", "openai.chat",
+    {"genai-bench 81, aiperf PR 1279: hidden reasoning in the first visible chunk", "openai.chat",
      CU("{\"content\":\"a\"}", "null", 300) CU("{\"content\":\"b\"}", "null", 301) FIN("stop") DONE,
      "ok finish=stop in=5 out=301/1 cached=-1 reasoning=-1 bytes=2 >1 *1 | 1:300b 2:1"},
     {"llmperf, inference-benchmarker: usage with no choices", "openai.chat", TXT("a") USE(5, 1) DONE "",
@@ -143,6 +143,29 @@ static const struct kit_row rows[] = {
      "protocol finish= in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=0 >-1 *-1 |"},
     {"what follows [DONE] does not count", "openai.chat", TXT("a") FIN("stop") DONE TXT("b"),
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"llama-cpp-python 1082, 1640: no usage in streams is unknown", "openai.completions",
+     T("a") T("b") E("{\"choices\":[{\"text\":\"\",\"index\":0,\"finish_reason\":\"length\"}]}") DONE,
+     "ok finish=length in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=2 >1 *1 | 1? 2?"},
+    {"command-code 785: the stream ends inside the arguments of a tool", "openai.chat",
+     C("{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"a\\\":\"}}]}", "null"),
+     "cut finish= in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=5 >1 *-1 | 1?t"},
+    {"inference-perf 655: closed in good order in the middle", "openai.chat", ROLE TXT("a") TXT("b"),
+     "cut finish= in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=2 >2 *2 | 2? 3?"},
+    {"llama.cpp, February 2025: a field error:", "openai.chat",
+     TXT("a") "error: {\"code\":500,\"message\":\"slot unavailable\",\"type\":\"server_error\"}\n\n",
+     "error-event finish= in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
+    {"SGLang: the role comes with the first token, which is counted", "openai.chat",
+     CU("{\"role\":\"assistant\",\"content\":\"\"}", "null", 1) CU("{\"content\":\"a\"}", "null", 1)
+         CU("{\"content\":\"b\"}", "null", 2) FIN("stop") DONE,
+     "ok finish=stop in=5 out=2/1 cached=-1 reasoning=-1 bytes=2 >1 *2 | 1:1 2:0 3:1"},
+    {"aiperf PR 804, guidellm PR 687: a tool call starts the tokens, text follows", "openai.chat",
+     C("{\"content\":null,\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"f\","
+       "\"arguments\":\"\"}}]}",
+       "null")
+         C("{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{}\"}},{\"index\":1,\"function\":{"
+           "\"arguments\":\"[]\"}}]}",
+           "null") TXT("a") FIN("stop") DONE,
+     "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=147 >1 *3 | 1?t 2?t 3?"},
     {"NaN in logprobs", "openai.chat",
      E("{\"choices\":[{\"delta\":{\"content\":\"a\"},\"logprobs\":NaN,\"finish_reason\":\"stop\"}]}") DONE,
      "ok finish=stop in=-1 out=-1/0 cached=-1 reasoning=-1 bytes=1 >1 *1 | 1?"},
