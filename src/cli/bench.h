@@ -10,8 +10,8 @@
 
 struct jm_bench_opts {
     const char *api, *model, *key_env, *prompts, *extra, *ca_file;
-    int64_t concurrency; /* 0: not given */
-    double rate;         /* 0: closed loop */
+    int64_t concurrency;       /* 0: not given */
+    double rate;               /* 0: closed loop */
     struct jm_length isl, osl; /* none: 512 and 128, or as a file says */
     struct jm_shape_opts shape;
     int64_t trials, requests, threads;
@@ -27,7 +27,8 @@ struct jm_bench_opts {
 };
 
 void jm_bench_opts_init(struct jm_bench_opts *o);
-const char *jm_bench_transport(const struct jm_bench_opts *o); /* "plain" or "curl": the one asked for or needed */
+const char *
+jm_bench_transport(const struct jm_bench_opts *o); /* "plain" or "curl": the one asked for or needed */
 
 /* Measures into a new run file (s->path) and seals it. Release s afterwards in any case. */
 int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opts *o,

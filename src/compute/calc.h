@@ -139,8 +139,8 @@ int jm_results_session(struct jm_calc *c, const struct jm_calc_window *w);
 bool jm_calc_is_session(const struct jm_run *run);
 /* Index of the latency with this id, or -1. */
 int jm_lat_find(const char *id);
-/* compute/claims.c: what an imported file says of itself beside what was computed, while the samples are there; what
- * cannot be computed becomes a declared result. */
+/* compute/claims.c: what an imported file says of itself beside what was computed, while the samples are
+ * there; what cannot be computed becomes a declared result. */
 int jm_claims_make(struct jm_calc *c);
 /* compute/series.c */
 int jm_series_make(struct jm_calc *c);

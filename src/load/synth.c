@@ -330,11 +330,11 @@ static void find_ids(struct jm_prompts *p)
     for (size_t i = 0; i < p->words; i++)
         put_word(p, i, &s, 0);
     struct jm_json *doc = tokenize(p, jm_str_span(&s));
-    const struct jm_json *list = jm_json_get(doc, "tokens");
+    const struct jm_json *told = jm_json_get(doc, "tokens");
     p->ids = 0;
-    for (size_t i = 0; i < jm_json_len(list) && p->ids < JM_WORDS_MOST; i++) {
+    for (size_t i = 0; i < jm_json_len(told) && p->ids < JM_WORDS_MOST; i++) {
         int64_t v;
-        bool new = jm_json_i64(jm_json_at(list, i), &v) && v >= 0 && v <= INT32_MAX;
+        bool new = jm_json_i64(jm_json_at(told, i), &v) && v >= 0 && v <= INT32_MAX;
         for (size_t k = 0; new &&k < p->ids; k++)
             new = p->id[k] != v;
         if (new)

@@ -89,7 +89,8 @@ static void conversations_carry_their_history(void **state)
             hits += r->cached_tokens >= before->prompt_tokens - 16;
             assert_true(r->t[JM_T_SCHEDULED] >= before->t[JM_T_DONE] + 5 * MS);
         }
-        assert_true(hits >= 14); /* of 18: two blocks can meet in the simulated cache, and one loses its place */
+        assert_true(hits >=
+                    14); /* of 18: two blocks can meet in the simulated cache, and one loses its place */
         simkit_stop(&e);
         jm_plan_free(p);
     }
