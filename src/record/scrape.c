@@ -138,7 +138,9 @@ static void look(struct jm_scraper *s)
         snprintf(s->url, sizeof s->url, "%s%s", s->try_[0].base, s->try_[0].path);
     pthread_mutex_unlock(&s->lock);
     if (other) { /* another exporter's: its texts are kept at the edges, unread */
+        pthread_mutex_lock(&s->lock);
         snprintf(s->reason, sizeof s->reason, "%.300s", e.text);
+        pthread_mutex_unlock(&s->lock);
         rc = jm_scrape_fetch(s, true, &t0, &t1, &e);
     }
     note(s, rc, &e, t0, t1);
