@@ -189,6 +189,28 @@ static const char *idle(const struct jm_run *run, struct jm_report *r)
     return r->n_windows ? "no idle window: gross figures only" : NULL;
 }
 
+/* Who told of the engine, and how its tokens are counted. */
+static const char *telemetry(struct jm_report *r)
+{
+    size_t n = 0, told = 0;
+    const char *title = NULL;
+    bool step = true;
+    for (size_t i = 0; i < r->n_engine; i++) {
+        const struct jm_engine_source *e = &r->engine[i];
+        if (e->host)
+            continue;
+        n++;
+        told += e->scrapes > 0;
+        title = e->scrapes && e->title ? e->title : title;
+        step &= !e->scrapes || e->per_step;
+    }
+    if (!told)
+        return r->engine_mode && strcmp(r->engine_mode, "off") == 0 ? "not asked for" : "none answered";
+    return jm_report_text(r, "%s, %zu of %zu sources, tokens counted %s",
+                          title ? title : "of an engine that is not known", told, n,
+                          step ? "as they are made" : "when a request ends");
+}
+
 int jm_disclosure(const struct jm_run *run, struct jm_report *r, const struct jm_disclosure_row **rows,
                   size_t *n, struct jm_err *err)
 {
@@ -209,6 +231,8 @@ int jm_disclosure(const struct jm_run *run, struct jm_report *r, const struct jm
     FROM(&l, run, "model", "endpoint.model", "load.model", "plan.model", "loadgen.sut_name");
     FROM(&l, run, "precision", "endpoint.precision", "plan.precision");
     FROM(&l, run, "engine", "endpoint.engine", "endpoint.server", "sut.framework");
+    if (r->engine_mode)
+        put(&l, "engine's own metrics", telemetry(r));
     put(&l, "accelerators", accelerators(run, r));
     FROM(&l, run, "driver", "nvml.driver", "sut.driver");
     FROM(&l, run, "NVML", "nvml.version");
