@@ -19,7 +19,7 @@ static int each(const struct jm_run *run, struct jm_report *r, enum jm_role role
     int rc = 0;
     for (size_t i = 0; !rc && i < r->n_engine_windows; i++) {
         const struct jm_engine_window *e = &r->engine_windows[i];
-        if (e->have && r->windows[e->window].role == role)
+        if (e->of && r->windows[e->window].role == role)
             rc = fn(run, r, e, err);
     }
     return rc;
@@ -230,9 +230,12 @@ static int gaps(const struct jm_run *run, struct jm_report *r, const struct jm_e
     const struct jm_window *w = &r->windows[e->window];
     double seconds = jm_seconds_apart(w->t1, w->t0);
     struct jm_finding *f;
+    bool told = false;
     int rc = 0;
     (void)run;
-    if (e->have < e->of) {
+    for (size_t i = 0; i < r->n_engine; i++)
+        told |= !r->engine[i].host && r->engine[i].scrapes > 0;
+    if (told && e->have < e->of) {
         f = jm_report_finding(
             r, "engine.partial", JM_SEV_WARNING,
             "only %d of %d sources of engine metrics cover the window: its sums are not formed", e->have,

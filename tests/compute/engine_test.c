@@ -214,6 +214,30 @@ static void restart(void **state)
     syn_end(&s);
 }
 
+/* The engine comes up at 5 s (mono T0 is 1.7e9 in Unix time): loading the model is in the window's energy. */
+static void started(void **state)
+{
+    struct syn s;
+    (void)state;
+    for (int inside = 0; inside < 2; inside++) {
+        begin(&s, "started");
+        syn_env(&s, "engine.metrics", "given");
+        for (int i = -1; i <= 11; i++)
+            if (inside && i < 6)
+                text(&s, "u", i - 0.001, 0.0005, "# joulemark: no answer: connection refused\n");
+            else
+                text(&s, "u", i - 0.001, 0.0005, VLLM("%d", "process_start_time_seconds %.1f\n"),
+                     100 * (i + 1), inside ? 1700000005.0 : 1699999000.0);
+        end(&s);
+        assert_int_equal(syn_findings(&s, "engine.started"), inside);
+        assert_int_equal(syn_findings(&s, "engine.partial"), inside);
+        assert_int_equal(syn_findings(&s, "engine.reset"), 0);
+        if (inside)
+            assert_null(find(&s, "engine.generated_tokens", NAN));
+        syn_end(&s);
+    }
+}
+
 /* Two replicas at two addresses; then one of them is silent over the end. */
 static void replicas(void **state)
 {
@@ -400,9 +424,10 @@ static void idle(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(interpolation), cmocka_unit_test(agreement),  cmocka_unit_test(aborted),
-        cmocka_unit_test(at_the_end),    cmocka_unit_test(restart),    cmocka_unit_test(replicas),
-        cmocka_unit_test(load),          cmocka_unit_test(histograms), cmocka_unit_test(absent),
-        cmocka_unit_test(gap),           cmocka_unit_test(host),       cmocka_unit_test(idle)};
+        cmocka_unit_test(interpolation), cmocka_unit_test(agreement), cmocka_unit_test(aborted),
+        cmocka_unit_test(at_the_end),    cmocka_unit_test(restart),   cmocka_unit_test(started),
+        cmocka_unit_test(replicas),      cmocka_unit_test(load),      cmocka_unit_test(histograms),
+        cmocka_unit_test(absent),        cmocka_unit_test(gap),       cmocka_unit_test(host),
+        cmocka_unit_test(idle)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
