@@ -59,6 +59,12 @@ class Files(unittest.TestCase):
         p = run("show", os.path.join(self.dir, "r.jmr"), "--json")
         return json.loads(p.stdout)
 
+    def findings(self, path, *more):
+        """Ids that the audit of a file finds."""
+        p = run("audit", path, "--json", *more)
+        self.assertIn(p.returncode, (0, 1), p.stderr)
+        return {f["id"] for f in json.loads(p.stdout)["findings"]}
+
     def result(self, metric, quantile=None):
         return [r["value"] for r in self.shown()["results"]
                 if r["metric"] == metric and r.get("quantile") == quantile and r.get("boundary") in (None, "gpu")][0]
@@ -232,6 +238,47 @@ class AIPerf(Files):
             self.assertNotEqual(p.returncode, 0, text)
             self.assertIn(says, p.stderr)
             self.assertFalse(os.path.exists(os.path.join(self.dir, "x.jmr")))
+
+
+class Audit(Files):
+    """Each tool's typical fault is named; without the fault it is not."""
+
+    def aiperf_folder(self, client, failed):
+        self.write("a/profile_export.jsonl", [
+            aiperf(1000 + 10 * i, ttft=100.0, gaps=[100.0] * 19, usage_completion_tokens=value(20, "tokens"),
+                   output_sequence_length=value(client, "tokens")) for i in range(4)] +
+                   [aiperf(1100, error={"code": 500, "type": "x", "message": "y"})] * failed)
+        self.write("a/gpu_telemetry_export.jsonl", AIPerf.telemetry(self))
+        self.write("a/profile_export_aiperf.json", {
+            "aiperf_version": "0.13.0", "schema_version": "1.4", "was_cancelled": False, "error_summary": [],
+            "request_count": stat("requests", avg=4.0), "error_request_count": stat("requests", avg=float(failed)),
+            "nvidia_total_gpu_energy": stat("J", avg=2100.0), "nvidia_energy_per_request": stat("joules/request", avg=525.0)})
+        return os.path.join(self.dir, "a")
+
+    def test_aiperf(self):
+        found = self.findings(self.aiperf_folder(client=43, failed=2))
+        self.assertLessEqual({"tokens.client", "energy.grace", "energy.per_success", "requests.failed"}, found)
+        found = self.findings(self.aiperf_folder(client=20, failed=0))
+        self.assertFalse({"tokens.client", "energy.per_success", "requests.failed"} & found)
+
+    def test_genai_perf(self):
+        self.assertIn("energy.lifetime", self.findings(self.write("profile_export_genai_perf.json", GenAIPerf.stats(None))))
+
+    def test_guidellm(self):
+        def bench(**kw):
+            return self.write("benchmarks.json", {"metadata": {"guidellm_version": "0.8.1", "version": 2}, "benchmarks": [
+                GuideLLM.bench(GuideLLM, successful=[GuideLLM.request(0.5, **kw)])]})
+        self.assertLessEqual({"clock.wall", "tokens.from_chunks"}, self.findings(bench(text_tokens=None)))
+        self.assertNotIn("tokens.from_chunks", self.findings(bench()))
+        self.assertIn("clock.backwards", self.findings(bench(first=-3600, last=-3599)))
+
+    def test_inference_perf(self):
+        ask = InferencePerf.request
+        cut = "data: {\"choices\":[{\"finish_reason\":null}]}\n\n"
+        found = self.findings(self.write("p.json", [ask(100.0, response=cut), ask(100.5)]))
+        self.assertLessEqual({"requests.cut_ok", "tokens.client"}, found)
+        found = self.findings(self.write("p.json", [ask(100.0, client=3), ask(100.5, client=3)]))
+        self.assertFalse({"requests.cut_ok", "tokens.client"} & found)
 
 
 class GenAIPerf(Files):
