@@ -322,7 +322,10 @@ static bool is_auto(const char *api)
 /* How tokens of events are counted: running usage where it is asked for, or known to be given. */
 static void settle_counts(struct jm_load *l)
 {
-    if (l->cfg.counts == JM_COUNTS_AUTO)
+    bool llama = strcmp(l->at.kind, "llamacpp") == 0, wanted = l->cfg.counts == JM_COUNTS_AUTO;
+    if (llama && (wanted || l->cfg.counts == JM_COUNTS_CONTINUOUS))
+        l->cfg.counts = JM_COUNTS_TIMINGS;
+    else if (wanted)
         l->cfg.counts = l->at.counts ? JM_COUNTS_CONTINUOUS : JM_COUNTS_USAGE;
 }
 

@@ -49,6 +49,7 @@ static void plan(const struct out *o, const struct jm_load *l)
          c->whole                            ? "usage: the answers do not stream"
          : c->counts == JM_COUNTS_IDS        ? "ids"
          : c->counts == JM_COUNTS_CONTINUOUS ? "continuous"
+         : c->counts == JM_COUNTS_TIMINGS    ? "continuous: llama.cpp's timings_per_token"
                                              : "usage");
     fact(o, "load.model", "%s", l->model);
     const struct jm_slice *one = &l->plan->slice[0];

@@ -23,8 +23,14 @@ struct jm_plan;
 
 /* How the tokens of each event are counted, where the engine can tell: by the usage at the end alone, by a
  * running usage in every event, or by token ids in every event. AUTO: running usage where the engine is known
- * to give it. */
-enum jm_load_counts { JM_COUNTS_AUTO, JM_COUNTS_USAGE, JM_COUNTS_CONTINUOUS, JM_COUNTS_IDS };
+ * to give it, which llama.cpp does in a way of its own (TIMINGS). */
+enum jm_load_counts {
+    JM_COUNTS_AUTO,
+    JM_COUNTS_USAGE,
+    JM_COUNTS_CONTINUOUS,
+    JM_COUNTS_IDS,
+    JM_COUNTS_TIMINGS
+};
 
 struct jm_load_cfg {
     const char *url; /* "http://host:8000", with or without /v1 */

@@ -86,6 +86,10 @@ void jm_openai_read(const struct jm_jsonscan *scan, struct jm_span doc, jm_opena
     }
     if (f[JM_OA_USAGE].hits && f[JM_OA_USAGE].v.type == JM_J_OBJECT)
         usage(f, out);
+    else if (jm_found_count(&f[JM_OA_OUTPUT_LLAMA]) >= 0) {
+        out->usage = true;
+        out->output = jm_found_count(&f[JM_OA_OUTPUT_LLAMA]);
+    }
     out->choices = f[JM_OA_CHOICE].hits > 0;
     if (f[JM_OA_CHOICE].hits == 1)
         choice(f, pieces, out);
@@ -114,6 +118,8 @@ void jm_openai_members(struct jm_body *b)
     const struct jm_ask *a = b->ask;
     jm_body_str(b, "model", a->model);
     jm_body_bool(b, "stream", a->stream);
+    if (a->stream && a->counts == JM_COUNTS_TIMINGS)
+        jm_body_bool(b, "timings_per_token", true);
     if (a->stream) /* without it most servers send no token counts */
         jm_body_raw(b, "stream_options",
                     a->counts == JM_COUNTS_CONTINUOUS

@@ -12,8 +12,8 @@
     "error", "usage", "usage.prompt_tokens", "usage.completion_tokens",                                      \
         "usage.prompt_tokens_details.cached_tokens", "usage.completion_tokens_details.reasoning_tokens",     \
         "usage.reasoning_tokens", "usage.prompt_cache_hit_tokens", "choices[]", "choices[].finish_reason",   \
-        "choices[].token_ids", "choices[].index", "timings.cache_n", "timings.prompt_n", "object",           \
-        "message", "choices"
+        "choices[].token_ids", "choices[].index", "timings.cache_n", "timings.prompt_n",                     \
+        "timings.predicted_n", "object", "message", "choices"
 enum {
     JM_OA_ERROR,
     JM_OA_USAGE,
@@ -29,6 +29,7 @@ enum {
     JM_OA_INDEX,
     JM_OA_CACHE_LLAMA,  /* llama.cpp: timings.cache_n */
     JM_OA_PROMPT_LLAMA, /* llama.cpp before cache_n: the prompt tokens that were not cached */
+    JM_OA_OUTPUT_LLAMA, /* llama.cpp, with timings_per_token: the tokens so far, in every event */
     JM_OA_OBJECT,
     JM_OA_MESSAGE, /* older vLLM: {"object":"error","message":...} */
     JM_OA_CHOICES,

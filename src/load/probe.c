@@ -34,7 +34,7 @@ static const struct engine engines[] = {
     {"sglang", "sglang", "sglang", NULL, "/get_server_info", "version", "version", "openai.chat", "prompt",
      "/metrics", true},
     {"llamacpp", "llama.cpp", "llamacpp", "llama.cpp", "/props", "default_generation_settings", "build_info",
-     "openai.chat", "content", "/metrics", false},
+     "openai.chat", "content", "/metrics", true},
     {"ollama", "ollama", "library", NULL, "/api/version", "version", "version", "ollama.chat", "", "", false},
     {"tgi", "tgi", NULL, NULL, "/info", "max_total_tokens", "version", "tgi.generate_stream", "inputs",
      "/metrics", false},

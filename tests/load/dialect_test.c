@@ -276,6 +276,17 @@ static const struct kit_row several[] = {
                                           "reason\":\"length\"}],\"usage\":{"
                                           "\"prompt_tokens\":5,\"completion_tokens\":4}}") DONE,
      "ok finish=length in=5 out=4/1 " UNK " bytes=4 >2 *2 | 2:3 3:1"},
+    {"llama.cpp with timings_per_token: the tokens so far, also of text held back", "openai.chat",
+     E("{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":null}],\"timings\":{"
+       "\"prompt_n\":9,"
+       "\"predicted_n\":1}}") E("{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"bc\"},\"finish_reason\":"
+                                "null}],\"timings\":{\"prompt_n\":9,"
+                                "\"predicted_n\":4}}")
+         E("{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"timings\":{\"prompt_n\":9,"
+           "\"predicted_n\":5}}") E("{\"choices\":[],\"usage\":{\"prompt_tokens\":12,\"completion_tokens\":5}"
+                                    ",\"timings\":{\"prompt_n\":9,"
+                                    "\"predicted_n\":5}}") DONE,
+     "ok finish=stop in=12 out=5/1 cached=3 reasoning=-1 bytes=3 >1 *1 | 1:1 2:3 3:1"},
     {"OpenRouter: an error with a choice beside it", "openai.chat",
      E("{\"error\":{\"code\":502,\"message\":\"Provider "
        "disconnected\"},\"choices\":[{\"index\":0,\"delta\":{\"content\":"
@@ -483,6 +494,10 @@ static void counts_that_are_asked_for(void **state)
     assert_int_equal(jm_dialect_chat.write(&a, &s, NULL), 0);
     assert_non_null(
         strstr(s.buf, "\"stream_options\":{\"include_usage\":true,\"continuous_usage_stats\":true}"));
+    jm_str_reset(&s);
+    a.counts = JM_COUNTS_TIMINGS;
+    assert_int_equal(jm_dialect_chat.write(&a, &s, NULL), 0);
+    assert_non_null(strstr(s.buf, "\"timings_per_token\":true"));
     jm_str_reset(&s);
     a.counts = JM_COUNTS_IDS;
     assert_int_equal(jm_dialect_completions.write(&a, &s, NULL), 0);

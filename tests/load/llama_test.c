@@ -184,6 +184,11 @@ static void counts_agree(void **state)
                                   .seed = 11};
         run(&cfg, &s);
         assert_non_null(strstr(s.facts, "load.isl.mode=tokenize\n"));
+        /* timings_per_token: each event tells the tokens so far here too */
+        assert_non_null(strstr(s.facts, "load.token_counts=continuous"));
+        assert_in_range(s.silent, 0, 5);
+        /* what was held back to the end comes in no event: up to three bytes of a character, mostly */
+        assert_in_range(s.told, (30 - s.silent) * 40 - 60, (30 - s.silent) * 40);
         assert_non_null(strstr(s.facts, "load.isl.kept=30 of 30\n"));
         assert_non_null(strstr(s.facts, "load.osl.kept=30 of 30\n"));
     }

@@ -88,7 +88,7 @@ static void each_engine_is_recognised(void **state)
          "content",
          2048,
          2,
-         false},
+         true},
         {"Ollama",
          NULL,
          {{"/v1/models", LIST("llama3.2:latest", "library", "")},
