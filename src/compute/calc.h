@@ -3,6 +3,7 @@
 #ifndef JM_COMPUTE_CALC_H
 #define JM_COMPUTE_CALC_H
 
+#include "compute/acc.h"
 #include "compute/compute.h"
 #include "compute/defs.h"
 
@@ -37,8 +38,8 @@ struct jm_calc_window {
     size_t row0, row1; /* its rows in report->energy */
     struct jm_tally tally;
     struct jm_samples lat[JM_LAT_COUNT];
-    struct jm_loghist *gap[JM_GAP_COUNT]; /* NULL: no gaps */
-    struct jm_engine_window *engine;      /* NULL: the engine says nothing; in the report */
+    struct jm_acc gap[JM_GAP_COUNT];
+    struct jm_engine_window *engine; /* NULL: the engine says nothing; in the report */
 };
 
 /* What the cut needs of the tree, by domain; made once a run. */

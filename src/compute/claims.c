@@ -114,16 +114,14 @@ static double stat_of(const double *v, size_t n, const char *stat, double claime
     return fabs(less - claimed) < fabs(all - claimed) ? less : all;
 }
 
-static double of_histogram(const struct jm_loghist *h, const char *stat)
+static double of_gaps(const struct jm_acc *a, const char *stat)
 {
     double q = quantile_of(stat);
-    if (!h || !h->total)
-        return NAN;
     if (isfinite(q))
-        return jm_loghist_quantile(h, q);
+        return jm_acc_quantile(a, q, JM_Q_LINEAR);
     if (strcmp(stat, "mean") == 0)
-        return h->sum / (double)h->total * 1e-9;
-    return strcmp(stat, "count") == 0 ? (double)h->total : NAN;
+        return jm_acc_mean(a);
+    return strcmp(stat, "count") == 0 && a->weight > 0 ? a->weight : NAN;
 }
 
 /* Spans and totals over the requests that a claim can be about. */
@@ -193,7 +191,7 @@ static double compute_again(struct jm_calc *c, const struct jm_calc_window *w, c
         return stat_of(w->lat[l].v, w->lat[l].n, k->stat, k->claimed);
     for (int g = 0; g < JM_GAP_COUNT; g++)
         if (strcmp(k->metric, jm_gap_ids[g]) == 0)
-            return of_histogram(w->gap[g], k->stat);
+            return of_gaps(&w->gap[g], k->stat);
     if (strcmp(k->metric, "isl") == 0)
         return of_lengths(&w->tally.isl, k->stat, k->claimed);
     if (strcmp(k->metric, "osl") == 0)

@@ -7,10 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compute/explain_acc.h"
 #include "compute/observe.h"
 
 #include "base/banned.h"
+
+struct row {
+    const struct jm_peer_row *p;
+    struct jm_acc of;
+    double asked, good, tokens; /* requests of the row's set, those inside the contract, their tokens */
+    int64_t missing;            /* requests of the set that ended without a count of tokens */
+    bool tokens_unknown, no_quantiles;
+};
 
 struct pass {
     const struct jm_run *run;
@@ -20,7 +27,7 @@ struct pass {
     unsigned char *seen;
     int *window; /* index into spans, -1: not taken */
     struct jm_spans *span;
-    struct jm_acc *acc;
+    struct row *acc;
     size_t n_acc;
     struct jm_err *err;
 };
@@ -58,18 +65,18 @@ static int64_t tokens_of(const struct jm_request *q, enum jm_peer_tokens from)
 }
 
 struct gap_to {
-    struct jm_acc *a;
+    struct row *a;
     int rc;
 };
 
 static int put_gap(void *self, double ns, int64_t times)
 {
     struct gap_to *g = self;
-    return g->rc = jm_acc_add(g->a, ns / 1e9, (double)times);
+    return g->rc = jm_acc_add(&g->a->of, ns / 1e9, (double)times);
 }
 
 /* Inside the contract by the tool's own latencies? A missing one is not good. */
-static bool good_by(const struct jm_acc *a, const struct jm_slo *slo, const struct jm_request *q,
+static bool good_by(const struct row *a, const struct jm_slo *slo, const struct jm_request *q,
                     const struct jm_token_event *ev, size_t n_ev)
 {
     static const struct {
@@ -91,7 +98,7 @@ static bool good_by(const struct jm_acc *a, const struct jm_slo *slo, const stru
     return isnan(slo->e2e_s) || jm_request_measure(q, ev, n_ev, by[k].e2e, n) <= slo->e2e_s;
 }
 
-static int one_row(struct jm_acc *a, const struct pass *p, const struct jm_request *q,
+static int one_row(struct row *a, const struct pass *p, const struct jm_request *q,
                    const struct jm_token_event *ev, size_t n_ev)
 {
     const struct jm_peer_row *r = a->p;
@@ -110,7 +117,7 @@ static int one_row(struct jm_acc *a, const struct pass *p, const struct jm_reque
             return 0;
         double v = jm_request_measure(q, ev, n_ev, (enum jm_lat)r->which, n);
         double w = !r->weighted ? 1 : r->which == JM_LAT_TPOT_INCL ? (double)n : (double)(n - 1);
-        return jm_acc_add(a, v, w);
+        return jm_acc_add(&a->of, v, w);
     }
     if (r->kind == JM_PK_GOOD_RATE || r->kind == JM_PK_GOOD_SHARE)
         a->good += good_by(a, p->slo, q, ev, n_ev);
@@ -124,8 +131,8 @@ static int one_row(struct jm_acc *a, const struct pass *p, const struct jm_reque
         /* which gaps are 0 is not known, but their mean is */
         double each = jm_request_measure(q, ev, n_ev, JM_LAT_TPOT_VISIBLE, n);
         if (!isnan(each)) {
-            a->sum += each * (double)(n - 1);
-            a->weight += (double)(n - 1);
+            a->of.sum += each * (double)(n - 1);
+            a->of.weight += (double)(n - 1);
             a->no_quantiles = true;
         }
     }
@@ -255,7 +262,7 @@ static void ratio(struct jm_explain_row *out, double num, const char *num_name, 
     out->reason = den > 0 ? NULL : "no such request";
 }
 
-static const char *why_none(const struct jm_acc *a)
+static const char *why_none(const struct row *a)
 {
     const struct jm_peer_row *p = a->p;
     if (!(a->asked > 0))
@@ -267,8 +274,13 @@ static const char *why_none(const struct jm_acc *a)
     return "the run does not hold what it needs";
 }
 
-static void fill(struct jm_explain_row *out, struct jm_acc *a, const struct pass *p,
-                 const struct jm_report *r, const struct jm_explain *x)
+static double tool_quantile(const struct row *a, double q)
+{
+    return a->no_quantiles ? NAN : jm_acc_quantile(&a->of, q, a->p->quantile);
+}
+
+static void fill(struct jm_explain_row *out, struct row *a, const struct pass *p, const struct jm_report *r,
+                 const struct jm_explain *x)
 {
     static const char *const time_name[] = {"", "seconds, first scheduled to last end",
                                             "seconds, first sent to last end",
@@ -320,16 +332,17 @@ static void fill(struct jm_explain_row *out, struct jm_acc *a, const struct pass
     case JM_PK_GOOD_SHARE: ratio(out, a->good, "good requests", a->asked, "requests of its set"); break;
     case JM_PK_REQUEST:
     case JM_PK_GAP:
-        jm_acc_sort(a);
-        out->n = (int64_t)llround(a->weight);
-        out->have = a->weight > 0;
-        out->mean = out->have ? a->sum / (d->zeros && a->asked > a->weight ? a->asked : a->weight) : NAN;
-        out->p50 = jm_acc_quantile(a, .5);
-        out->p90 = jm_acc_quantile(a, .9);
-        out->p95 = jm_acc_quantile(a, .95);
-        out->p99 = jm_acc_quantile(a, .99);
+        jm_acc_sort(&a->of);
+        out->n = (int64_t)llround(a->of.weight);
+        out->have = a->of.weight > 0;
+        out->mean =
+            out->have ? a->of.sum / (d->zeros && a->asked > a->of.weight ? a->asked : a->of.weight) : NAN;
+        out->p50 = tool_quantile(a, .5);
+        out->p90 = tool_quantile(a, .9);
+        out->p95 = tool_quantile(a, .95);
+        out->p99 = tool_quantile(a, .99);
         out->method = a->no_quantiles ? "not known: the run does not say how many tokens a chunk holds"
-                      : a->h          ? "histogram of 1.6 %"
+                      : a->of.h       ? "histogram of 1.6 %"
                                       : jm_peer_quantile_text(d->quantile);
         out->reason = out->have ? NULL : why_none(a);
         return;
@@ -351,7 +364,7 @@ static int rows_of(struct pass *p, struct jm_report *r, struct jm_explain *x, co
 {
     static const struct jm_peer_row own = {.tool = "joulemark",
                                            .set = JM_PS_OK,
-                                           .quantile = JM_PQ_LINEAR,
+                                           .quantile = JM_Q_LINEAR,
                                            .from = NULL,
                                            .why = "The definition that was asked for."};
     struct jm_peer_row *mine = NULL;
@@ -440,7 +453,7 @@ int jm_explain(const struct jm_run *run, struct jm_report *r, const struct jm_co
         x->note = "The run does not tell chunks without text (role, finish_reason) from tokens: where a tool "
                   "counts from or to them, the token's stamp stands in.";
     for (size_t k = 0; k < p.n_acc; k++) {
-        jm_acc_release(&p.acc[k]);
+        jm_acc_release(&p.acc[k].of);
     }
     free(p.acc);
     free(p.span);

@@ -4,8 +4,8 @@
 #ifndef JM_COMPUTE_EXPLAIN_H
 #define JM_COMPUTE_EXPLAIN_H
 
+#include "compute/acc.h"
 #include "compute/compute.h"
-#include "compute/defs.h"
 
 /* Where a tool takes the count of output tokens from. */
 enum jm_peer_tokens {
@@ -21,11 +21,6 @@ enum jm_peer_set {
     JM_PS_CHUNK, /* one chunk under HTTP 200 is enough, whatever came after it */
     JM_PS_200,   /* HTTP 200 is enough */
     JM_PS_ALL    /* every request that ended */
-};
-enum jm_peer_quantile {
-    JM_PQ_LINEAR, /* between order statistics, as numpy and pandas do */
-    JM_PQ_SHARE,  /* the first value at which the share of the weights reaches q */
-    JM_PQ_FLOOR   /* the value at index floor(q n) */
 };
 enum jm_peer_kind {
     JM_PK_REQUEST, /* a value a request: enum jm_lat */
@@ -50,7 +45,7 @@ struct jm_peer_row {
     int which; /* enum jm_lat, enum jm_gap, or enum jm_peer_time of a rate */
     enum jm_peer_set set;
     enum jm_peer_tokens tokens;
-    enum jm_peer_quantile quantile;
+    enum jm_quantile_kind quantile;
     const char *from, *to; /* of the clock */
     const char *why;       /* one sentence */
     bool weighted;         /* each request by its tokens */
@@ -66,7 +61,7 @@ extern const struct jm_family jm_families[]; /* ends with name == NULL; energy i
 
 const char *jm_peer_set_text(enum jm_peer_set s);
 const char *jm_peer_tokens_text(enum jm_peer_tokens t);
-const char *jm_peer_quantile_text(enum jm_peer_quantile q);
+const char *jm_peer_quantile_text(enum jm_quantile_kind q);
 
 struct jm_explain_row {
     const char *tool, *version, *key, *metric, *formula;
@@ -104,6 +99,8 @@ int jm_explain(const struct jm_run *run, struct jm_report *r, const struct jm_co
 /* The family of an id or a family's own name; NULL: none. */
 const struct jm_family *jm_family_of(const char *what);
 
+/* compute/explain_names.c: the error for a name that is no metric, with the nearest one. */
+int jm_explain_unknown(const char *what, struct jm_err *err);
 /* compute/explain_energy.c */
 int jm_explain_energy(const struct jm_run *run, struct jm_report *r, struct jm_explain *x, const char *id,
                       const struct jm_spans *span, struct jm_err *err);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/near.h"
-#include "compute/explain_acc.h"
+#include "compute/explain.h"
 
 #include "base/banned.h"
 
@@ -22,7 +22,7 @@ const char *jm_peer_tokens_text(enum jm_peer_tokens t)
     return text[t];
 }
 
-const char *jm_peer_quantile_text(enum jm_peer_quantile q)
+const char *jm_peer_quantile_text(enum jm_quantile_kind q)
 {
     static const char *const text[] = {"interpolated between order statistics",
                                        "first value at which the share reaches q",

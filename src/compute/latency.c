@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Latencies of the requests scheduled in a window, each definition under its own id. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/stats.h"
@@ -82,41 +83,55 @@ static int histogram(struct jm_calc *c, const char *id, const struct jm_samples 
 
 static int gap_rows(struct jm_calc *c, const struct jm_calc_window *w, enum jm_gap g)
 {
-    const struct jm_loghist *h = w->gap[g];
-    if (!h || !h->total)
-        return 0;
+    struct jm_acc *a = (struct jm_acc *)&w->gap[g];
     const char *id = jm_gap_ids[g];
-    struct jm_result *x = row(c, w, id, NAN, h->sum / (double)h->total * 1e-9, (int64_t)h->total);
-    for (size_t i = 0; x && i < N_Q; i++)
-        if ((x = row(c, w, id, quantiles[i], jm_loghist_quantile(h, quantiles[i]), (int64_t)h->total)))
-            x->q.u.excludes = "buckets of 1.6 %, repeats (one trial)";
+    if (!(a->weight > 0))
+        return 0;
+    jm_acc_sort(a);
+    int64_t n = (int64_t)llround(a->weight);
+    struct jm_result *x = row(c, w, id, NAN, jm_acc_mean(a), n);
+    for (size_t i = 0; x && i < N_Q; i++) {
+        if (!(x = row(c, w, id, quantiles[i], jm_acc_quantile(a, quantiles[i], JM_Q_LINEAR), n)))
+            break;
+        x->q.u.excludes = a->h ? "buckets of 1.6 %, repeats (one trial)" : "repeats (one trial)";
+        x->instrument = a->h ? "request log, histogram of 1.6 %" : "request log";
+    }
     return x ? 0 : JM_ENOMEM;
 }
 
 static int chunk_picture(struct jm_calc *c, const struct jm_calc_window *w)
 {
-    const struct jm_loghist *h = w->gap[JM_GAP_CHUNK];
-    if (!h || h->total == h->zeros)
-        return 0;
+    const struct jm_acc *a = &w->gap[JM_GAP_CHUNK];
+    struct jm_loghist *h = a->weight > 0 ? calloc(1, sizeof *h) : NULL;
     size_t first = JM_LOGHIST_N, last = 0;
+    if (!(a->weight > 0))
+        return 0;
+    if (!h)
+        return JM_ENOMEM;
+    jm_acc_histogram(a, h);
     for (size_t i = 0; i < JM_LOGHIST_N; i++)
         if (h->count[i]) {
             first = i < first ? i : first;
             last = i;
         }
-    /* eight of the fine buckets make one for the picture */
-    first -= first % 8;
-    size_t n = (last - first) / 8 + 1;
-    struct jm_histogram *out = jm_report_hist(c->r, n);
-    if (!out)
-        return JM_ENOMEM;
-    out->metric = "itl.chunk";
-    out->total = h->total - h->zeros;
-    for (size_t i = 0; i <= n; i++)
-        out->edge[i] = jm_loghist_edge(first + 8 * i);
-    for (size_t i = first; i <= last; i++)
-        out->count[(i - first) / 8] += h->count[i];
-    return 0;
+    struct jm_histogram *out = NULL;
+    if (first <= last) {
+        /* eight of the fine buckets make one for the picture */
+        first -= first % 8;
+        size_t n = (last - first) / 8 + 1;
+        out = jm_report_hist(c->r, n);
+        for (size_t i = 0; out && i <= n; i++)
+            out->edge[i] = jm_loghist_edge(first + 8 * i);
+        for (size_t i = first; out && i <= last; i++)
+            out->count[(i - first) / 8] += h->count[i];
+    }
+    int rc = first <= last && !out ? JM_ENOMEM : 0;
+    if (out) {
+        out->metric = "itl.chunk";
+        out->total = h->total - h->zeros;
+    }
+    free(h);
+    return rc;
 }
 
 int jm_results_latency(struct jm_calc *c, const struct jm_calc_window *w)

@@ -204,13 +204,13 @@ static struct shares shares(const struct jm_request *q, const struct jm_token_ev
     return s;
 }
 
+#define GAPS_EXACT ((size_t)1 << 17) /* of a window and kind, that are kept one by one */
+
 static int put_gap(void *self, double ns, int64_t times)
 {
-    struct jm_loghist **h = self;
-    if (!*h && !(*h = calloc(1, sizeof **h)))
-        return JM_ENOMEM;
-    jm_loghist_add(*h, ns, (uint64_t)times);
-    return 0;
+    struct jm_acc *a = self;
+    a->most = GAPS_EXACT;
+    return jm_acc_add(a, ns / 1e9, (double)times);
 }
 
 /* What a successful request measures, in the windows that it was scheduled in. */
@@ -405,5 +405,5 @@ void jm_tally_release(struct jm_calc_window *w)
     free(w->tally.isl.v);
     free(w->tally.osl.v);
     for (int g = 0; g < JM_GAP_COUNT; g++)
-        free(w->gap[g]);
+        jm_acc_release(&w->gap[g]);
 }

@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compute/explain_acc.h"
+#include "compute/acc.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/err.h"
+
 #include "base/banned.h"
 
 #define EXACT_MOST ((size_t)1 << 21) /* samples of one number that are kept one by one */
+
+void jm_acc_histogram(const struct jm_acc *a, struct jm_loghist *h)
+{
+    if (a->h)
+        *h = *a->h;
+    for (size_t i = 0; !a->h && i < a->n; i++)
+        jm_loghist_add(h, a->v[i].v * 1e9, (uint64_t)a->v[i].w);
+}
+
+double jm_acc_mean(const struct jm_acc *a)
+{
+    return a->weight > 0 ? a->sum / a->weight : NAN;
+}
 
 int jm_acc_add(struct jm_acc *a, double v, double weight)
 {
@@ -20,11 +35,12 @@ int jm_acc_add(struct jm_acc *a, double v, double weight)
     }
     if (a->n == a->cap) {
         size_t cap = a->cap ? 2 * a->cap : 256;
-        if (cap > EXACT_MOST) {
+        if (cap > (a->most ? a->most : EXACT_MOST)) {
             if (!(a->h = calloc(1, sizeof *a->h)))
                 return JM_ENOMEM;
-            for (size_t i = 0; i < a->n; i++)
-                jm_loghist_add(a->h, a->v[i].v * 1e9, (uint64_t)a->v[i].w);
+            struct jm_acc kept = *a;
+            kept.h = NULL;
+            jm_acc_histogram(&kept, a->h);
             jm_loghist_add(a->h, v * 1e9, (uint64_t)weight);
             return 0;
         }
@@ -66,15 +82,15 @@ static double nth(const struct jm_acc *a, double k)
     return a->n ? a->v[a->n - 1].v : NAN;
 }
 
-double jm_acc_quantile(const struct jm_acc *a, double q)
+double jm_acc_quantile(const struct jm_acc *a, double q, enum jm_quantile_kind kind)
 {
-    if (a->no_quantiles || !a->n)
+    if (!a->n)
         return NAN;
     if (a->h)
         return jm_loghist_quantile(a->h, q);
-    if (a->p->quantile == JM_PQ_FLOOR)
+    if (kind == JM_Q_FLOOR)
         return nth(a, floor(a->weight * q));
-    if (a->p->quantile == JM_PQ_SHARE) {
+    if (kind == JM_Q_SHARE) {
         double seen = 0;
         for (size_t i = 0; i < a->n; i++)
             if ((seen += a->v[i].w / a->weight) >= q - 1e-12)
