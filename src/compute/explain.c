@@ -141,11 +141,18 @@ static int one_row(struct row *a, const struct pass *p, const struct jm_request 
 
 static int take(struct pass *p, size_t i, const struct jm_token_event *ev, size_t n)
 {
+    const struct jm_request *q = &p->q[i];
+    struct jm_request guess;
     if (p->seen[i] || p->window[i] < 0)
         return 0;
     p->seen[i] = 1;
+    if (q->token_source == JM_TOK_IMPORTED && q->t[JM_T_FIRST_VISIBLE] < 0 && q->reasoning_tokens <= 0) {
+        guess = *q; /* a file that knows no reasoning: its tokens are text */
+        guess.t[JM_T_FIRST_VISIBLE] = q->t[JM_T_FIRST_TOKEN];
+        q = &guess;
+    }
     for (size_t k = 0; k < p->n_acc; k++)
-        if (one_row(&p->acc[k], p, &p->q[i], ev, n))
+        if (one_row(&p->acc[k], p, q, ev, n))
             return jm_err_set(p->err, JM_ENOMEM, "out of memory for the numbers of other tools");
     return 0;
 }
@@ -372,7 +379,7 @@ static int rows_of(struct pass *p, struct jm_report *r, struct jm_explain *x, co
     for (const struct jm_peer_row *d = jm_peer_table; d->tool; d++)
         n += strcmp(d->family, x->family) == 0;
     p->acc = calloc(n + 1, sizeof *p->acc);
-    x->rows = jm_report_alloc(r, (n + 1) * sizeof *x->rows);
+    x->rows = jm_report_alloc(r, (n + 1 + jm_explain_claimed(r, x->family)) * sizeof *x->rows);
     if (!p->acc || !x->rows)
         return jm_err_set(p->err, JM_ENOMEM, "out of memory for the numbers of other tools");
     for (const struct jm_peer_row *d = jm_peer_table; d->tool; d++) {
@@ -418,9 +425,11 @@ static int work(struct pass *p, struct jm_report *r, struct jm_explain *x, const
         rc = take(p, i, NULL, 0);
     for (size_t k = 0; !rc && k < p->n_acc; k++)
         fill(&x->rows[x->n++], &p->acc[k], p, r, x);
+    if (!rc)
+        jm_explain_claims(r, x, x->n + jm_explain_claimed(r, x->family));
     const struct jm_explain_row *ours = x->rows;
     for (size_t k = 1; !rc && k < x->n; k++)
-        if (x->rows[k].have && ours->have && ours->mean > 0)
+        if (x->rows[k].have && ours->have && ours->mean > 0 && !isnan(x->rows[k].mean))
             x->rows[k].relative = x->rows[k].mean / ours->mean;
     return rc;
 }
@@ -439,7 +448,18 @@ int jm_explain(const struct jm_run *run, struct jm_report *r, const struct jm_co
     p.q = jm_run_requests(run, &p.n);
     *x = (struct jm_explain){
         .asked = jm_report_text(r, "%s", what), .family = f->name, .title = f->title, .unit = f->unit};
-    if (!p.n && strcmp(f->name, "energy") != 0)
+    bool energy = strcmp(f->name, "energy") == 0;
+    if (!p.n && !energy && jm_explain_claimed(r, f->name)) {
+        x->rows = jm_report_alloc(r, jm_explain_claimed(r, f->name) * sizeof *x->rows);
+        if (!x->rows)
+            return jm_err_set(err, JM_ENOMEM, "out of memory for what the file states");
+        jm_explain_claims(r, x, jm_explain_claimed(r, f->name));
+        x->note = "The file holds totals, no requests: what other tools would have printed of them cannot be "
+                  "worked out.";
+        *out = x;
+        return 0;
+    }
+    if (!p.n && !energy)
         rc = jm_err_set(err, JM_EABSENT,
                         "%s holds no requests, only totals: what other tools would have printed of them "
                         "cannot be worked out",
@@ -450,8 +470,10 @@ int jm_explain(const struct jm_run *run, struct jm_report *r, const struct jm_co
     for (size_t i = 0; i < p.n; i++)
         chunks |= p.q[i].t[JM_T_FIRST_CHUNK] >= 0;
     if (!chunks && p.n)
-        x->note = "The run does not tell chunks without text (role, finish_reason) from tokens: where a tool "
-                  "counts from or to them, the token's stamp stands in.";
+        x->note =
+            "The run does not tell chunks without text (role, finish_reason) from tokens: where a tool "
+            "counts from or to them, the token's stamp stands in. Of an imported file the same holds for "
+            "reasoning and text.";
     for (size_t k = 0; k < p.n_acc; k++) {
         jm_acc_release(&p.acc[k].of);
     }

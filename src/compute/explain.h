@@ -73,6 +73,7 @@ struct jm_explain_row {
     const char *why;
     const char *reason; /* why there is no value, NULL when there is one */
     bool ours, have;
+    bool claimed;     /* the imported file states it; nothing of it was computed here */
     bool approximate; /* the server's count stands in for another tokenizer's, or is missing where a request
                          failed inside its stream */
     double mean, p50, p90, p95, p99; /* NAN: not defined. A single number is the mean alone */
@@ -101,6 +102,9 @@ const struct jm_family *jm_family_of(const char *what);
 
 /* compute/explain_names.c: the error for a name that is no metric, with the nearest one. */
 int jm_explain_unknown(const char *what, struct jm_err *err);
+/* compute/explain_claims.c: rows of what an imported file states itself, after x->n. cap: room for rows. */
+size_t jm_explain_claimed(const struct jm_report *r, const char *family); /* how many rows at most */
+void jm_explain_claims(const struct jm_report *r, struct jm_explain *x, size_t cap);
 /* compute/explain_energy.c */
 int jm_explain_energy(const struct jm_run *run, struct jm_report *r, struct jm_explain *x, const char *id,
                       const struct jm_spans *span, struct jm_err *err);

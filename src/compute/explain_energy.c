@@ -310,7 +310,7 @@ int jm_explain_energy(const struct jm_run *run, struct jm_report *r, struct jm_e
     if (!m || !m->energy)
         id = "j_per.output_token";
     m = jm_metric_find(id);
-    x->rows = jm_report_alloc(r, (JM_B_COUNT + 12) * sizeof *x->rows);
+    x->rows = jm_report_alloc(r, (JM_B_COUNT + 12 + jm_explain_claimed(r, x->family)) * sizeof *x->rows);
     if (!x->rows)
         return jm_err_set(err, JM_ENOMEM, "out of memory for the numbers of other tools");
     x->unit = m->unit;
@@ -330,6 +330,8 @@ int jm_explain_energy(const struct jm_run *run, struct jm_report *r, struct jm_e
     }
     int rc = peers(&j);
     bool same = strcmp(m->unit, "J/token") == 0;
+    if (!rc)
+        jm_explain_claims(r, x, x->n + jm_explain_claimed(r, x->family));
     for (size_t i = mine; i < x->n; i++)
         if (same && x->rows[i].have && x->rows[0].have && x->rows[0].mean > 0)
             x->rows[i].relative = x->rows[i].mean / x->rows[0].mean;

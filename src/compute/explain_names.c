@@ -76,7 +76,8 @@ const struct jm_family *jm_family_of(const char *what)
         return NULL;
     /* "tpotx" is no id */
     bool known = jm_metric_find(what) != NULL || strcmp(what, of[k].family) == 0 ||
-                 strcmp(what, "j_per") == 0 || strcmp(what, "throughput") == 0;
+                 strcmp(what, "j_per") == 0 || strcmp(what, "throughput") == 0 ||
+                 strcmp(what, "tokens.output") == 0;
     while (f->name && strcmp(f->name, of[k].family) != 0)
         f++;
     return known && f->name ? f : NULL;

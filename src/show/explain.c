@@ -76,6 +76,8 @@ static void row(struct jm_jsonw *w, const struct jm_explain *x, const struct jm_
     text_key(w, "tokens", e->tokens);
     if (e->approximate)
         jm_jsonw_kbool(w, "approximate", true);
+    if (e->claimed)
+        jm_jsonw_kbool(w, "claimed", true);
     text_key(w, "boundary", e->boundary);
     jm_jsonw_kstr(w, "why", e->why);
     text_key(w, "reason", e->reason);

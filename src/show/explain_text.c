@@ -181,7 +181,8 @@ static void head(struct jm_out *o, const struct jm_report *r, const struct jm_ex
                  jm_fmt_count(a, x->scheduled), jm_fmt_count(c, x->ok), jm_fmt_count(d, x->failed));
     else
         snprintf(text, sizeof text, "No request was scheduled in a measured window.");
-    jm_out_wrap(o, text, 0, 0);
+    if (x->scheduled || !x->note)
+        jm_out_wrap(o, text, 0, 0);
     if (x->note) {
         jm_out_style(o, JM_OUT_YELLOW);
         jm_out_wrap(o, x->note, 0, 0);

@@ -361,10 +361,31 @@ static void what_is_not_known(void **state)
         q.t[JM_T_LAST_TOKEN] = SYN_NS(i + 1);
         syn_put(&s, &q, NULL, 0);
     }
+    static const struct jm_run_claim claims[] = {
+        {.key = "mean_tpot_ms",
+         .metric = "tpot.excl_first",
+         .stat = "mean",
+         .value = 100,
+         .unit = "ms",
+         .window = -1},
+        {.key = "p99_tpot_ms",
+         .metric = "tpot.excl_first",
+         .stat = "p99",
+         .value = 101,
+         .unit = "ms",
+         .window = -1},
+        {.key = "mean_ttft_ms", .metric = "ttft", .stat = "mean", .value = 7, .unit = "ms", .window = -1}};
+    for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++)
+        assert_int_equal(jm_run_put_claim(s.w, &claims[i], NULL), 0);
     jm_compute_defaults(&opts);
     syn_report(&s, &opts);
     assert_int_equal(jm_explain(s.run, s.r, &opts, "tpot", &x, NULL), 0);
     assert_int_equal(x->windows, 0);
+    const struct jm_explain_row *file = &x->rows[x->n - 1]; /* both claims about TPOT, and no other */
+    assert_true(file->claimed && !file->ours && file->have && strcmp(file->key, "mean_tpot_ms") == 0);
+    assert_float_equal(file->mean, .1, 1e-12);
+    assert_float_equal(file->p99, .101, 1e-12);
+    assert_true(isnan(file->p50) && !x->rows[x->n - 2].claimed);
     assert_non_null(x->note);
     for (size_t i = 0; i < x->n; i++) {
         const struct jm_explain_row *r = &x->rows[i];
