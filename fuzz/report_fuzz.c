@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "compute/compute.h"
 #include "run/run.h"
+#include "show/explain.h"
 #include "show/show.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
@@ -168,7 +169,7 @@ static void request(struct in *s, struct made *m)
     int64_t t = when(s);
     for (unsigned i = 0; i < n; i++) {
         unsigned f = byte(s);
-        ev[i] = (struct jm_token_event){t, (uint16_t)(f & 64 ? f : 1), (uint16_t)(f & 15)};
+        ev[i] = (struct jm_token_event){t, (uint16_t)(f & 64 ? f : 1), (uint16_t)(f & 31)};
         t = f & 128 ? when(s) : t + (t < INT64_MAX / 8 ? 20000000 : 0);
     }
     jm_run_put_request(m->w, &q, ev, a & 64 ? 0 : n, NULL);
@@ -263,6 +264,26 @@ static void check_output(const char *format, const struct jm_str *s)
     }
 }
 
+static void explain(const struct jm_run *run, struct jm_report *r, const struct jm_compute_opts *o,
+                    const char *what, const struct jm_show_opts *so)
+{
+    static const char *const formats[] = {"text", "json", "markdown"};
+    struct jm_explain *x = NULL;
+    if (jm_explain(run, r, o, what, &x, NULL))
+        return;
+    for (size_t i = 0; i < x->n; i++) {
+        MUST(x->rows[i].have || x->rows[i].reason, x->rows[i].tool);
+        MUST(x->rows[i].why && x->rows[i].why[0], x->rows[i].tool);
+    }
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        struct jm_str out;
+        jm_str_init(&out);
+        if (jm_show_explain(r, x, formats[i], so, &out, NULL) == 0)
+            check_output(formats[i], &out);
+        jm_str_release(&out);
+    }
+}
+
 static void show(struct in *s, const char *path)
 {
     struct jm_run *run = NULL;
@@ -292,6 +313,8 @@ static void show(struct in *s, const char *path)
                 check_output(f->name, &out);
             jm_str_release(&out);
         }
+        for (const struct jm_family *f = jm_families; f->name; f++)
+            explain(run, r, &o, f->name, &so);
     }
     jm_report_free(r);
     jm_run_close(run);

@@ -27,6 +27,7 @@ int jm_acc_add(struct jm_acc *a, double v, double weight)
 {
     if (isnan(v) || !(weight > 0))
         return 0;
+    weight = fmin(weight, 1e12); /* what a file says can be any number */
     a->sum += v * weight;
     a->weight += weight;
     if (a->h) {

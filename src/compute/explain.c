@@ -340,7 +340,7 @@ static void fill(struct jm_explain_row *out, struct row *a, const struct pass *p
     case JM_PK_REQUEST:
     case JM_PK_GAP:
         jm_acc_sort(&a->of);
-        out->n = (int64_t)llround(a->of.weight);
+        out->n = llround(fmin(a->of.weight, 9e18));
         out->have = a->of.weight > 0;
         out->mean =
             out->have ? a->of.sum / (d->zeros && a->asked > a->of.weight ? a->asked : a->of.weight) : NAN;

@@ -88,7 +88,7 @@ static int gap_rows(struct jm_calc *c, const struct jm_calc_window *w, enum jm_g
     if (!(a->weight > 0))
         return 0;
     jm_acc_sort(a);
-    int64_t n = (int64_t)llround(a->weight);
+    int64_t n = llround(fmin(a->weight, 9e18));
     struct jm_result *x = row(c, w, id, NAN, jm_acc_mean(a), n);
     for (size_t i = 0; x && i < N_Q; i++) {
         if (!(x = row(c, w, id, quantiles[i], jm_acc_quantile(a, quantiles[i], JM_Q_LINEAR), n)))
