@@ -50,6 +50,16 @@ class Selfcheck(unittest.TestCase):
             self.skipTest("built without OpenSSL")
         self.assertIs(self.check("--tls")["tls"], True)
 
+    def test_libcurl(self):
+        """Its stamps are the kernel's too: what waits is looked at before libcurl reads."""
+        p = run("--selfcheck", "--transport", "curl", "--streams", "1", "-t", "100ms", "-q", "--json")
+        if "its module is not there" in p.stderr:
+            self.skipTest("built without libcurl")
+        doc = self.check("--transport", "curl")
+        self.assertEqual(doc["transport"], "curl")
+        for r in doc["streams"]:
+            self.assertGreater(r["kernel_stamps"], 0.5)
+
     def test_text_fits_80_columns(self):
         p = run("--selfcheck", "--streams", "2", "-t", "100ms", "-q")
         self.assertEqual(p.returncode, 0, p.stderr)
