@@ -135,7 +135,8 @@ static void transmit(struct jm_slot *s)
     int64_t now = jm_clock_mono(&s->w->env.clock);
     s->state = JM_SLOT_BUSY;
     s->since = now;
-    r->t[JM_T_CONNECTED] = s->opened;
+    if (!s->w->l->transport->connects_late)
+        r->t[JM_T_CONNECTED] = s->opened;
     r->reused = !s->fresh;
     s->w->l->transport->send(s->link,
                              jm_str_span(&s->prompt.wire)); /* may end the request: s is not touched after */
@@ -264,7 +265,8 @@ static void on_connected(void *self, int64_t t, bool reused)
         return;
     r->reused = reused;
     if (!reused)
-        r->t[JM_T_CONNECTED] = s->opened = t;
+        s->opened = s->since = t;
+    r->t[JM_T_CONNECTED] = s->opened;
 }
 
 static void on_resent(void *self)
@@ -392,6 +394,9 @@ void jm_slot_check(struct jm_slot *s, int64_t now)
         finish(s);
     } else if (now - s->admitted > c->total_ns) {
         over_limit(s, JM_END_TIMEOUT, "the request was not done", c->total_ns, now);
+    } else if (r->t[JM_T_CONNECTED] < 0) { /* of a transport that connects late */
+        if (now - s->since > c->connect_ns)
+            over_limit(s, JM_END_REFUSED, "no connection", c->connect_ns, now);
     } else if (r->t[JM_T_SENT] < 0 ? now - s->since > c->stall_ns : false) {
         over_limit(s, JM_END_STALLED, "the request was not taken", c->stall_ns, now);
     } else if (r->t[JM_T_SENT] >= 0 && r->t[JM_T_HEADERS] < 0 && now - r->t[JM_T_SENT] > c->header_ns) {

@@ -74,6 +74,7 @@ struct jm_transport {
      * called after every wait. NULL: it watches them in the loop. */
     void (*events)(struct jm_link_env *env, const struct epoll_event *ev, int n);
     bool (*pending)(const struct jm_link_env *env); /* there is more to be done at once */
+    bool connects_late; /* a link can send at once; connected() follows for each request */
     /* After a request: notes the connection's round-trip time and buffer in the env. NULL: not to be had. */
     void (*look)(struct jm_link *l);
 };

@@ -548,4 +548,5 @@ const struct jm_transport jm_transport_curl = {
     .send = link_send,
     .close = link_close,
     .look = link_look,
+    .connects_late = true,
 };

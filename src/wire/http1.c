@@ -93,6 +93,10 @@ static bool is_token(char c)
 static int status_line(struct jm_http1 *h, struct jm_span s, struct jm_err *err)
 {
     char buf[SHOWN + 4];
+    /* RFC 9113 §3.4: a server's SETTINGS frame, length below 256 */
+    if (s.n >= 4 && s.p[0] == 0 && s.p[1] == 0 && s.p[3] == 4)
+        return jm_err_set(err, JM_EPARSE,
+                          "the server speaks HTTP/2 alone here, which was not asked for: give --http 2");
     if (!jm_span_starts(s, JM_SPAN("HTTP/")))
         return jm_err_set(err, JM_EPARSE, "the answer begins with \"%s\", which is not HTTP", shown(s, buf));
     if (s.n < 12 || s.p[5] != '1' || s.p[6] != '.' || !is_digit(s.p[7]) || s.p[8] != ' ' ||

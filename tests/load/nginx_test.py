@@ -262,6 +262,7 @@ class Nginx(Engine):
         self.assertEqual(f["load.http"], "1.1")
         os.unlink(self.file)
         self.refused("127.0.0.1", self.at("h2c"), "--transport", "curl")  # a server of HTTP/2 alone
+        self.refused("give --http 2", self.at("h2c"))
         self.refused("127.0.0.1", self.at("direct"), "--http", "2")
 
     @unittest.skipUnless(CURL, "built without libcurl")
