@@ -359,7 +359,8 @@ static void connections_are_kept(void **state)
     assert_int_equal(reused, WARMING ? 60 : 57);
     assert_int_equal(mock_requests(m, "/v1/chat/completions"),
                      60 + 1); /* and one probe of the prompt's length */
-    if (!strstr(f.text, "load.stamps=kernel\n") && !strstr(f.text, "load.stamps=kernel, few user\n"))
+    if (!strstr(f.text, "load.stamps=kernel\n") && !strstr(f.text, "load.stamps=kernel, few user\n") &&
+        !(WARMING && strstr(f.text, "load.stamps=mixed\n"))) /* what came after the look, on a busy machine */
         fail_msg("%s", f.text);
     assert_non_null(strstr(f.text, "load.transport=" TRANSPORT "\n"));
     assert_non_null(strstr(f.text, "load.isl.mode=words\n"));
