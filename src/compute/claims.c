@@ -41,7 +41,11 @@ static double factor(const char *from, const char *to)
                  {"joules", "J", 1},
                  {"sec", "s", 1},
                  {"joules/request", "J/request", 1},
-                 {"watts", "W", 1}};
+                 {"watts", "W", 1},
+                 {"requests", "", 1},
+                 {"count", "", 1},
+                 {"per sec", "requests/s", 1},
+                 {"per sec", "tokens/s", 1}};
     if (strcmp(from, to) == 0)
         return 1;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)

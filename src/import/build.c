@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/num.h"
 
 #include "base/banned.h"
@@ -52,8 +53,23 @@ int jm_build_begin(struct jm_build *b, const char *tool, const struct jm_ifile *
 
 void jm_build_raw(struct jm_build *b, const struct jm_ifile *f, const char *as)
 {
-    if (!b->rc)
+    char hex[JM_SHA256_HEX];
+    struct jm_sha256 sha;
+    size_t mark = 0, piece = 1u << 20;
+    if (b->rc)
+        return;
+    if (f->all.n <= JM_RUN_RAW_MAX) {
         set(b, jm_run_put_raw(b->w, as, f->path, f->all, b->err));
+        return;
+    }
+    jm_sha256_init(&sha);
+    for (size_t at = 0; at < f->all.n; at += piece) {
+        struct jm_span s = jm_span_sub(f->all, at, piece);
+        jm_sha256_add(&sha, s.p, s.n);
+        jm_ifile_used(f, s.p + s.n, &mark);
+    }
+    jm_sha256_done(&sha, hex);
+    set(b, jm_run_put_raw_hash(b->w, as, f->path, hex, (int64_t)f->all.n, b->err));
 }
 
 static void close_window(struct jm_build *b)
@@ -387,9 +403,17 @@ void jm_build_request(struct jm_build *b, struct jm_request *q)
         for (size_t i = 0; i < b->n_ev; i++)
             q->shared_stamp += (b->ev[i].flags & JM_TE_SHARED) != 0;
     }
+    int64_t *const counts[] = {&q->output_tokens, &q->prompt_tokens, &q->cached_tokens, &q->reasoning_tokens};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        *counts[i] = *counts[i] < 0 ? -1 : *counts[i]; /* fewer than none is not known */
     if (q->output_tokens >= 0 || q->prompt_tokens >= 0)
         q->token_source = JM_TOK_IMPORTED;
-    set(b, jm_run_put_request(b->w, q, b->ev, b->n_ev, b->err));
+    int rc = jm_run_put_request(b->w, q, b->ev, b->n_ev, b->err);
+    if (rc == JM_EINVAL) { /* what the file says, and no mistake of the caller */
+        struct jm_err why = *b->err;
+        rc = jm_err_set(b->err, JM_EPARSE, "%s: %s", b->f->path, why.text);
+    }
+    set(b, rc);
     b->n_ev = 0;
     if (b->requests % 1024 == 0) /* bounds the open transaction and what is held of events */
         set(b, jm_run_flush(b->w, 0, true, b->err));

@@ -155,11 +155,17 @@ int jm_run_put_raw(struct jm_run_writer *w, const char *name, const char *origin
     char sha[JM_SHA256_HEX];
     jm_sha256_hex(data, sha);
     if (data.n > JM_RUN_RAW_MAX)
-        return jm_run_write(w, JM_Q_RAW, err, "tetinn", name, origin, sha, (int64_t)data.n);
+        return jm_run_put_raw_hash(w, name, origin, sha, (int64_t)data.n, err);
     int enc = jm_pack(data, 6, &w->packed, err);
     return enc < 0 ? enc
                    : jm_run_write(w, JM_Q_RAW, err, "tetiib", name, origin, sha, (int64_t)data.n,
                                   (int64_t)enc, (const void *)w->packed.buf, w->packed.len);
+}
+
+int jm_run_put_raw_hash(struct jm_run_writer *w, const char *name, const char *origin, const char *sha256,
+                        int64_t bytes, struct jm_err *err)
+{
+    return jm_run_write(w, JM_Q_RAW, err, "tetinn", name, origin, sha256, bytes);
 }
 
 int jm_run_put_scrape(struct jm_run_writer *w, const char *url, int64_t t0, int64_t t1, struct jm_span text,

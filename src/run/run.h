@@ -82,6 +82,9 @@ int jm_run_put_text(struct jm_run_writer *w, int64_t request, struct jm_span pro
  * came from. */
 int jm_run_put_raw(struct jm_run_writer *w, const char *name, const char *origin, struct jm_span data,
                    struct jm_err *err);
+/* A file too large to be kept, by the hash that the caller made of it piece by piece. */
+int jm_run_put_raw_hash(struct jm_run_writer *w, const char *name, const char *origin, const char *sha256,
+                        int64_t bytes, struct jm_err *err);
 /* A scrape of the engine's metrics: t0/t1 of the request, text as it came. */
 int jm_run_put_scrape(struct jm_run_writer *w, const char *url, int64_t t0, int64_t t1, struct jm_span text,
                       struct jm_err *err);
