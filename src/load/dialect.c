@@ -67,9 +67,14 @@ int jm_reader_init(struct jm_reader *r, const struct jm_dialect_row *row, struct
     return rc ? rc : jm_jsonscan_init(&r->whole, d->whole, count(d->whole), err);
 }
 
+/* Once an event: the pieces and the words are written before they are read. */
 void jm_said_init(struct jm_said *s)
 {
-    memset(s, 0, sizeof *s);
+    s->bad = s->done = s->failed = s->choices = s->so_far = s->usage = false;
+    s->text[0] = '\0';
+    memset(s->finish, 0, sizeof s->finish);
+    s->said_by = s->ended = 0;
+    s->pieces = 0;
     s->ids = s->prompt = s->output = s->cached = s->reasoning = s->load_ns = -1;
 }
 

@@ -26,6 +26,7 @@ struct engine {
     const char *tokenizer;    /* how /tokenize is asked; "": there is none */
     const char *metrics_path; /* "/metrics", ":8002/metrics" on a port of its own, "": none */
     bool counts;              /* running usage in every event of the OpenAI API, on request */
+    bool vague;               /* others give that owner too: only the own path is proof */
 };
 
 static const struct engine engines[] = {
@@ -45,8 +46,9 @@ static const struct engine engines[] = {
     {"lmstudio", "lm-studio", "organization_owner", NULL, "/api/v0/models", "data", NULL, "openai.chat", "",
      "", false},
     {"nim", "nim", "system", NULL, "/v1/version", "release", "release", "openai.chat", "", "/v1/metrics",
-     false},
-    {"dynamo", "dynamo", "nvidia", NULL, "/health", "instances", NULL, "openai.chat", "", "/metrics", false},
+     false, true},
+    {"dynamo", "dynamo", "nvidia", NULL, "/health", "instances", NULL, "openai.chat", "", "/metrics", false,
+     true},
 };
 enum { ENGINES = sizeof engines / sizeof *engines };
 
@@ -231,10 +233,12 @@ static void name_engine(const struct jm_load_cfg *cfg, struct jm_client *c, cons
 {
     const struct engine *e = by_list(owner, out);
     int slow = 0;
-    bool found = e && confirm(cfg, c, e, true, out, &slow);
+    bool found = e && confirm(cfg, c, e, !e->vague, out, &slow);
+    /* a stranger's server with an owner of its own is not asked for ten paths that it does not have */
+    bool search = out->local || out->simulated || !owner[0] || strcmp(owner, out->model) == 0;
     /* TGI names the model as its owner; an engine without the list, or behind a proxy, is looked for by the
      * paths that only it has. /version is many an engine's. */
-    for (size_t i = 0; !found && i < ENGINES; i++) {
+    for (size_t i = 0; search && !found && i < ENGINES; i++) {
         e = &engines[i];
         if (strcmp(e->path, "/version") != 0)
             found = confirm(cfg, c, e, false, out, &slow);

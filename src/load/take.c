@@ -220,7 +220,7 @@ void jm_take(struct jm_call *c, struct jm_said *said, int64_t t)
     }
     if (said->failed) {
         if (!c->fault[0]) {
-            memcpy(c->fault, said->text, sizeof c->fault);
+            snprintf(c->fault, sizeof c->fault, "%s", said->text);
             if (!c->fault[0])
                 snprintf(c->fault, sizeof c->fault, "the server sent an error without words");
         }
