@@ -336,7 +336,10 @@ static void fill(struct jm_explain_row *out, struct row *a, const struct pass *p
     case JM_PK_GOOD_RATE:
         ratio(out, a->good, "good requests", total_time(p, x, d->which), time_name[d->which]);
         break;
-    case JM_PK_GOOD_SHARE: ratio(out, a->good, "good requests", a->asked, "requests of its set"); break;
+    case JM_PK_GOOD_SHARE:
+        out->unit = "ratio";
+        ratio(out, a->good, "good requests", a->asked, "requests of its set");
+        break;
     case JM_PK_REQUEST:
     case JM_PK_GAP:
         jm_acc_sort(&a->of);
@@ -429,7 +432,7 @@ static int work(struct pass *p, struct jm_report *r, struct jm_explain *x, const
         jm_explain_claims(r, x, x->n + jm_explain_claimed(r, x->family));
     const struct jm_explain_row *ours = x->rows;
     for (size_t k = 1; !rc && k < x->n; k++)
-        if (x->rows[k].have && ours->have && ours->mean > 0 && !isnan(x->rows[k].mean))
+        if (x->rows[k].have && ours->have && ours->mean > 0 && !x->rows[k].unit && !isnan(x->rows[k].mean))
             x->rows[k].relative = x->rows[k].mean / ours->mean;
     return rc;
 }

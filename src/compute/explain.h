@@ -69,6 +69,7 @@ struct jm_explain_row {
     const char *requests;  /* which set */
     const char *tokens;    /* where counts come from; NULL: needs none */
     const char *method;    /* of quantiles; NULL: it has none */
+    const char *unit;      /* where it is not the family's, else NULL */
     const char *boundary;  /* of an energy, NULL otherwise */
     const char *why;
     const char *reason; /* why there is no value, NULL when there is one */

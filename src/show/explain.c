@@ -57,6 +57,7 @@ static void row(struct jm_jsonw *w, const struct jm_explain *x, const struct jm_
     text_key(w, "metric", e->metric);
     text_key(w, "formula", e->formula);
     jm_jsonw_knum(w, "value", e->have ? e->mean : NAN);
+    text_key(w, "unit", e->unit);
     if (e->have && jm_explain_spread(x)) {
         jm_jsonw_knum(w, "p50", e->p50);
         jm_jsonw_knum(w, "p90", e->p90);

@@ -15,12 +15,12 @@ static void cell(struct jm_str *s, const char *t)
     jm_str_adds(s, " |");
 }
 
-static void value(struct jm_str *s, const struct jm_explain *x, double v, bool approximate)
+static void value(struct jm_str *s, const char *unit, double v, bool approximate)
 {
     char text[JM_FMT];
     jm_str_addf(s, " %s%s |", approximate && isfinite(v) ? "≈ " : "",
-                strcmp(x->unit, "tokens") == 0 && isfinite(v) ? jm_fmt_count(text, (int64_t)llround(v))
-                                                              : jm_fmt_value(text, v, x->unit));
+                strcmp(unit, "tokens") == 0 && isfinite(v) ? jm_fmt_count(text, (int64_t)llround(v))
+                                                           : jm_fmt_value(text, v, unit));
 }
 
 int jm_explain_markdown(const struct jm_report *r, const struct jm_explain *x, struct jm_str *s,
@@ -45,10 +45,10 @@ int jm_explain_markdown(const struct jm_report *r, const struct jm_explain *x, s
         jm_str_addf(s, "%s%s%s%s |", e->tool, e->version ? " (" : "", e->version ? e->version : "",
                     e->version ? ")" : "**");
         cell(s, e->key);
-        value(s, x, e->have ? e->mean : NAN, e->approximate);
+        value(s, e->unit ? e->unit : x->unit, e->have ? e->mean : NAN, e->approximate);
         if (spread) {
-            value(s, x, e->have ? e->p50 : NAN, false);
-            value(s, x, e->have ? e->p99 : NAN, false);
+            value(s, x->unit, e->have ? e->p50 : NAN, false);
+            value(s, x->unit, e->have ? e->p99 : NAN, false);
             jm_str_addf(s, " %s |", e->n >= 0 ? jm_fmt_count(a, e->n) : "");
         } else {
             jm_str_adds(s, " ");

@@ -10,7 +10,7 @@
 
 #include "base/banned.h"
 
-enum { MARK = 4, TOOL = 15, CELL = 11, WIDE = 20, COUNT = 10, REL = 10 };
+enum { MARK = 4, TOOL = 15, CELL = 11, WIDE = 20, COUNT = 11, REL = 9 };
 
 static void line(struct jm_out *o, const char *text, enum jm_out_style_of st)
 {
@@ -27,13 +27,15 @@ static void trim_end(struct jm_out *o)
     jm_str_addc(o->s, '\n');
 }
 
-static void value(struct jm_out *o, const struct jm_explain *x, double v, bool approximate, int width)
+static void value(struct jm_out *o, const char *unit, double v, bool approximate, int width)
 {
     char text[JM_FMT], cell[JM_FMT + 8];
-    if (strcmp(x->unit, "tokens") == 0 && isfinite(v))
+    if (strcmp(unit, "tokens") == 0 && isfinite(v))
         jm_fmt_count(text, (int64_t)llround(v));
+    else if (strcmp(unit, "ratio") == 0 && isfinite(v))
+        snprintf(text, sizeof text, "%.4g %%", 100 * v);
     else
-        jm_fmt_value(text, v, x->unit);
+        jm_fmt_value(text, v, unit);
     snprintf(cell, sizeof cell, "%s%s", approximate && isfinite(v) ? "≈ " : "", text);
     int needs = jm_out_columns(cell, strlen(cell));
     jm_out_cell(o, cell, needs > width ? needs : width, true);
@@ -63,10 +65,10 @@ static void numbers(struct jm_out *o, const struct jm_explain *x, size_t i)
         jm_out_style(o, JM_OUT_PLAIN);
         return;
     }
-    value(o, x, e->mean, e->approximate, spread ? CELL : WIDE);
+    value(o, e->unit ? e->unit : x->unit, e->mean, e->approximate, spread ? CELL : WIDE);
     if (spread) {
-        value(o, x, e->p50, false, CELL);
-        value(o, x, e->p99, false, CELL);
+        value(o, x->unit, e->p50, false, CELL);
+        value(o, x->unit, e->p99, false, CELL);
     }
     if (spread || e->n >= 0)
         jm_out_cell(o, e->n >= 0 ? jm_fmt_count(v, e->n) : "", COUNT, true);
