@@ -132,7 +132,7 @@ class EngineTruth(unittest.TestCase):
         w = self.window("abort-slots")
         self.assertGreater(w["tokens_uncounted"], 0)
         self.assertLessEqual(w["tokens_uncounted"], self.truth["abort-slots"]["tokens"]["generated"])
-        self.assertEqual(self.value("abort-slots", "engine.aborted_tokens"), w["tokens_uncounted"])
+        self.assertGreaterEqual(self.value("abort-slots", "engine.aborted_tokens"), w["tokens_uncounted"])
         self.assertIsNone(self.value("abort-slots", "j_per.engine_token"))
         self.assertIn("engine.uncounted", self.findings("abort-slots"))
 
