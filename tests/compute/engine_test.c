@@ -142,6 +142,27 @@ static void agreement(void **state)
     syn_end(&s);
 }
 
+/* A gateway that sends a request twice: 20 ended where 10 were sent. */
+static void retries(void **state)
+{
+    struct syn s;
+    (void)state;
+    for (int twice = 0; twice < 2; twice++) {
+        begin(&s, "retries");
+        for (int i = -1; i <= 11; i++) {
+            int n = i < 0 ? 0 : i > 10 ? 10 : i;
+            text(&s, "u", i - 0.001, 0.0005,
+                 VLLM("%d", "vllm:request_success_total{finished_reason=\"stop\"} %d\n"), 100 * n,
+                 (1 + twice) * n);
+            if (i >= 0 && i < 10)
+                syn_request(&s, i + 0.01, 0.1, 0.005, 10, 100);
+        }
+        end(&s);
+        assert_int_equal(syn_findings(&s, "engine.requests_more"), twice);
+        syn_end(&s);
+    }
+}
+
 /* Aborted tokens that the client saw explain the difference: 1,000 made, 800 delivered, 200 given up. */
 static void aborted(void **state)
 {
@@ -424,10 +445,10 @@ static void idle(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(interpolation), cmocka_unit_test(agreement), cmocka_unit_test(aborted),
-        cmocka_unit_test(at_the_end),    cmocka_unit_test(restart),   cmocka_unit_test(started),
-        cmocka_unit_test(replicas),      cmocka_unit_test(load),      cmocka_unit_test(histograms),
-        cmocka_unit_test(absent),        cmocka_unit_test(gap),       cmocka_unit_test(host),
-        cmocka_unit_test(idle)};
+        cmocka_unit_test(interpolation), cmocka_unit_test(agreement),  cmocka_unit_test(retries),
+        cmocka_unit_test(aborted),       cmocka_unit_test(at_the_end), cmocka_unit_test(restart),
+        cmocka_unit_test(started),       cmocka_unit_test(replicas),   cmocka_unit_test(load),
+        cmocka_unit_test(histograms),    cmocka_unit_test(absent),     cmocka_unit_test(gap),
+        cmocka_unit_test(host),          cmocka_unit_test(idle)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
