@@ -334,6 +334,18 @@ class ForwardProxy(Engine):
         _, f = self.good(self.url, "--proxy", f"http://127.0.0.1:{p.port}")
         self.assertEqual((f["load.transport"], f["load.proxy"]), ("curl", f"127.0.0.1:{p.port}"))
         self.assertGreater(p.plain, 0)
+        self.assertEqual(f["endpoint.local"], "1", "proxy and engine are both on this machine")
+        self.assertIn("endpoint.pid", f)
+
+    def test_through_socks(self):
+        """RFC 1928: the name of the endpoint is resolved by the proxy with socks5h."""
+        p = Socks()
+        self.addCleanup(p.close)
+        for scheme in ("socks5", "socks5h"):
+            before = p.connects
+            _, f = self.good(self.url.replace("127.0.0.1", "localhost"), "--proxy", f"{scheme}://127.0.0.1:{p.port}", "--force")
+            self.assertEqual(f["load.proxy"], f"127.0.0.1:{p.port}")
+            self.assertGreater(p.connects, before)
 
     def test_user_and_password(self):
         p = self.proxy("us:s3cret-word")
@@ -385,6 +397,37 @@ class ForwardProxy(Engine):
         self.assertGreater(p.connects, 0)
         self.assertNotIn("sk-secret-key", "".join(p.heads))
         self.assertNotIn("/v1/", "".join(p.heads))
+
+
+class Socks(Proxy):
+    """RFC 1928, without authentication."""
+
+    def serve(self, c):
+        def take(n):
+            data = b""
+            while len(data) < n:
+                more = c.recv(n - len(data))
+                if not more:
+                    raise OSError("closed")
+                data += more
+            return data
+
+        try:
+            take(take(2)[1])
+            c.sendall(b"\x05\x00")
+            kind = take(4)[3]
+            host = socket.inet_ntoa(take(4)) if kind == 1 else take(take(1)[0]).decode() if kind == 3 else "::1"
+            if kind == 4:
+                take(16)
+            up = socket.create_connection((host if host != "::1" else "127.0.0.1", int.from_bytes(take(2), "big")))
+            c.sendall(b"\x05\x00\x00\x01" + bytes(6))
+            self.connects += 1
+            threading.Thread(target=self.pump, args=(c, up), daemon=True).start()
+            self.pump(up, c)
+        except OSError:
+            pass
+        finally:
+            c.close()
 
 
 class Front(Proxy):
