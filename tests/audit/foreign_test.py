@@ -273,6 +273,37 @@ class Audit(unittest.TestCase):
         short(doc)
         self.assertEqual(self.audit(doc)["energy.grace"]["severity"], "warning")  # 0.666 of 20 s
 
+    def test_energy_divided_among_gpus_and_successes(self):
+        def gpus(d):  # two boards of 500 J each; 500 J are their mean
+            d["telemetry_data"] = {"endpoints": {"h": {"gpus": {
+                str(i): {"gpu_index": i, "metrics": {"nvidia_energy_consumption": {"unit": "J", "avg": 500.0}}} for i in (0, 1)}}}}
+        f = self.pair("energy.gpu_mean", "error", gpus, self.aiperf)
+        self.assertIn("multiply by 2", f["text"])
+
+        def both(d):
+            gpus(d)
+            d["total_gpu_energy"]["avg"] = 1000.0
+        doc = self.aiperf()
+        both(doc)
+        self.assertNotIn("energy.gpu_mean", self.audit(doc))
+
+        def failures(d):  # 100 of 125: 5 J a success, 4 J a request
+            d["energy_per_request"] = {"unit": "joules/request", "avg": 5.0}
+            d["error_request_count"] = {"unit": "requests", "avg": 25}
+        f = self.pair("energy.per_success", "warning", failures, self.aiperf)
+        self.assertIn("a request as such took 4 J, not 5", f["text"])
+
+    def test_lifetime_counter_of_genai_perf(self):
+        def stats():
+            m = {"unit": "ms", "avg": 10.0, "min": 9.0, "max": 11.0, "p99": 11.0}
+            return {"request_throughput": {"unit": "requests/sec", "avg": 1.0}, "request_latency": dict(m),
+                    "time_to_first_token": dict(m), "inter_token_latency": dict(m), "output_sequence_length": dict(m, unit="tokens"),
+                    "input_config": {"model": ["m"]}}
+
+        def counter(d):
+            d["telemetry_stats"] = {"energy_consumption": {"unit": "MJ", "gpu0": {"avg": 900.0, "min": 900.0, "max": 900.0}}}
+        self.pair("energy.lifetime", "error", counter, stats)
+
     def test_text_is_for_people(self):
         path = os.path.join(self.dir, "t.json")
         doc = good()
