@@ -154,7 +154,7 @@ int64_t jm_slice_span(const struct jm_slice *s)
 int jm_slice_users_at(const struct jm_slice *s, int64_t t)
 {
     t -= s->start_ns;
-    if (t < 0)
+    if (t < 0 || jm_slice_open(s))
         return 0;
     if (!s->stages)
         return s->users;

@@ -157,7 +157,7 @@ static int next_line(struct jm_trace *t, struct jm_span *out, struct jm_err *err
 {
     size_t seen = 0;
     for (;;) {
-        const char *from = t->buf + t->at, *nl = NULL;
+        const char *from = t->buf ? t->buf + t->at : "", *nl = NULL;
         if (t->end > t->at)
             nl = memchr(from + seen, '\n', t->end - t->at - seen);
         if (nl || (t->eof && t->end > t->at)) {

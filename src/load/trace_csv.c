@@ -103,7 +103,8 @@ static bool stamp(struct jm_span s, int64_t *ns)
         !digits(s, 14, 2, &mi) || !digits(s, 17, 2, &se))
         return false;
     if (s.p[4] != '-' || s.p[7] != '-' || (s.p[10] != ' ' && s.p[10] != 'T') || s.p[13] != ':' ||
-        s.p[16] != ':' || mo < 1 || mo > 12 || d < 1 || d > 31 || h > 23 || mi > 59 || se > 60)
+        s.p[16] != ':' || y < 1970 || y > 2200 || mo < 1 || mo > 12 || d < 1 || d > 31 || h > 23 || mi > 59 ||
+        se > 60)
         return false;
     int64_t frac = 0, unit = 100000000;
     size_t i = 19;
@@ -145,7 +146,7 @@ static bool whole(struct jm_span s, int64_t *out)
     double v;
     if (jm_num_i64(s, out) == 0)
         return true;
-    if (jm_num_double(s, &v) != 0 || v != (double)(int64_t)v || v > 1e15 || v < -1e15)
+    if (jm_num_double(s, &v) != 0 || !(v >= -1e15 && v <= 1e15) || v != (double)(int64_t)v)
         return false;
     *out = (int64_t)v; /* 12.0, as pandas writes integers beside gaps */
     return true;
