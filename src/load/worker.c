@@ -12,6 +12,8 @@
 
 #include "base/banned.h"
 
+#define SLOTS_A_TICK   256
+#define TICK_TURNS     5
 #define TICK_MS        20
 #define EVENTS_AT_ONCE 256
 #define READ_BYTES     ((size_t)256 << 10)
@@ -47,13 +49,12 @@ static void now_warm(struct jm_worker *w)
 
 void jm_worker_warm(struct jm_worker *w)
 {
-    size_t closed = 0;
-    for (size_t i = 0; i < w->slots && w->opening < OPEN_AT_ONCE && !w->failed[0]; i++)
-        if (!w->slot[i]->link && !jm_slot_open(w->slot[i]))
+    while (w->warm_next < w->slots && w->opening < OPEN_AT_ONCE && !w->failed[0]) {
+        struct jm_slot *s = w->slot[w->warm_next++];
+        if (!s->link && !jm_slot_open(s))
             break;
-    for (size_t i = 0; i < w->slots; i++)
-        closed += !w->slot[i]->open;
-    if (closed == 0 || (w->failed[0] && w->opening == 0))
+    }
+    if (w->opening == 0 && (w->failed[0] || w->warm_next == w->slots))
         now_warm(w);
 }
 
@@ -217,7 +218,9 @@ static void on_tick(uv_timer_t *h)
     if (w->tick_due)
         jm_hist_add(&w->loop_lag, (now - w->tick_due) / JM_NS_PER_US);
     w->tick_due = ((int64_t)uv_now(&w->loop) + TICK_MS) * JM_NS_PER_MS; /* as libuv has just set it */
-    for (size_t i = 0; i < w->slots; i++) {
+    /* many slots in turns: their limits are of seconds, and looking at thousands of them costs */
+    size_t turns = w->slots > SLOTS_A_TICK ? TICK_TURNS : 1;
+    for (size_t i = w->turn++ % turns; i < w->slots; i += turns) {
         struct jm_slot *s = w->slot[i];
         if (s->state == JM_SLOT_PAUSED && now >= s->resume_at)
             jm_feed_user(w, s);

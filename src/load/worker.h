@@ -75,12 +75,12 @@ struct jm_worker {
 
     struct jm_slot **slot; /* pointers: callbacks hold them. Users of closed slices first */
     size_t slots, slots_cap;
-    size_t users;           /* slots of closed slices */
-    size_t open_most;       /* open requests under way at most */
-    struct jm_slot *idle;   /* of the open ones */
-    size_t busy, open_busy; /* connecting or busy */
-    size_t opening;
-    bool going, stopped, warm; /* warm: what can be opened before the start is open */
+    size_t users;                    /* slots of closed slices */
+    size_t open_most;                /* open requests under way at most */
+    struct jm_slot *idle;            /* of the open ones */
+    size_t busy, open_busy;          /* connecting or busy */
+    size_t opening, warm_next, turn; /* warm_next: slot to open next before the start */
+    bool going, stopped, warm;       /* warm: what can be opened before the start is open */
 
     struct jm_token_event *ev; /* of the request that is handed over, unpacked */
     size_t ev_cap;

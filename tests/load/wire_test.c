@@ -513,7 +513,6 @@ static void out_of_files(void **state)
     setrlimit(RLIMIT_NOFILE, &old);
     jm_load_drain(l, 3000 * MS);
     jm_load_free(l);
-    mock_stop(m);
     char limit[64];
     snprintf(limit, sizeof limit, "limit of %llu open files", (unsigned long long)low.rlim_cur);
     if (!strstr(c.words, limit) || !strstr(c.words, "ulimit -n"))
@@ -524,6 +523,7 @@ static void out_of_files(void **state)
     int rc = jm_load_new(&cfg, &sink, &l, &err);
     assert_true(rc == JM_ELIMIT || rc == JM_EINVAL);
     assert_non_null(strstr(err.text, "ulimit -n"));
+    mock_stop(m);
 }
 
 int main(void)
