@@ -149,7 +149,9 @@ static int idle(const struct jm_run *run, struct jm_report *r, const struct jm_e
                 struct jm_err *err)
 {
     (void)run;
-    if (!(e->tokens_lo >= 1) && !(e->running_max >= 1))
+    /* a gauge may keep the value of the last step for long; a count per step does not */
+    bool counted = e->per_step && isfinite(e->tokens);
+    if (!(e->tokens_lo >= 1) && (counted || !(e->running_max >= 1)))
         return 0;
     struct jm_finding *f = jm_report_finding(
         r, "engine.idle_busy", JM_SEV_WARNING,

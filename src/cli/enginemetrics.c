@@ -44,7 +44,7 @@ int jm_session_engine(struct jm_session *s, const struct jm_opt_list *given, con
         return 0;
     jm_str_init(&said);
     int rc = jm_recorder_watch_engine(s->rec, &cfg, &said, err);
-    if (!rc)
+    if (!rc && !s->cli->common->quiet)
         jm_cli_say(s->cli, "engine metrics: %s", said.buf);
     jm_str_release(&said);
     return rc;

@@ -150,7 +150,8 @@ static int on_scrape(void *self, const char *url, int64_t t0, int64_t t1, struct
     struct jm_engine_line *l = line_of(c, url);
     if (!l)
         return c->engine->n == LINES_MAX ? 0 : no_memory(c);
-    if (t1 < t0 || (l->n && t0 < l->p[l->n - 1].t0))
+    /* a file may say anything: only times that can be subtracted from each other */
+    if (t0 < -INT64_MAX / 4 || t1 > INT64_MAX / 4 || t1 < t0 || (l->n && t0 < l->p[l->n - 1].t0))
         return 0;
     struct jm_err why = {0};
     int rc = jm_engine_read(&p->r, l->dialect, text, &why);
@@ -234,7 +235,10 @@ static int sources(struct jm_calc *c)
         snprintf(prefix, sizeof prefix, "engine.%zu.", i);
         snprintf(key, sizeof key, "%surl", prefix);
         const char *url = jm_run_env(c->run, key);
-        if (!url)
+        bool again = false;
+        for (size_t k = 0; url && k < c->r->n_engine; k++)
+            again |= strcmp(c->r->engine[k].url, url) == 0;
+        if (!url || again) /* one that was given and found is one source */
             continue;
         struct jm_engine_line *l = NULL;
         for (size_t k = 0; k < e->n; k++)

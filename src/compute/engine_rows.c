@@ -308,7 +308,7 @@ static void hold(struct jm_series *s, int64_t from, int64_t to, double v)
     double span = jm_seconds_between(s->t1, s->t0);
     double a = jm_seconds_between(from, s->t0) / span * (double)s->n,
            b = jm_seconds_between(to, s->t0) / span * (double)s->n;
-    size_t i = a > 0 ? (size_t)a : 0, end = b > 0 ? (size_t)b : 0;
+    size_t i = a > 0 ? (size_t)fmin(a, (double)s->n) : 0, end = b > 0 ? (size_t)fmin(b, (double)s->n) : 0;
     for (; b >= 0 && i <= end && i < s->n; i++) {
         s->min[i] = !(s->min[i] <= v) ? v : s->min[i];
         s->max[i] = !(s->max[i] >= v) ? v : s->max[i];

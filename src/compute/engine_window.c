@@ -56,9 +56,10 @@ static size_t upto(const int64_t *v, size_t n, int64_t t)
 }
 
 /* Requests of ours that may be in the engine at some time of [t0, t1]. */
-static double ours(const struct jm_engine_run *e, int64_t t0, int64_t t1)
+static double ours(const struct jm_engine_run *e, int64_t t0, int64_t t1, int64_t lag)
 {
-    return (double)upto(e->sent, e->n_requests, t1) - (double)upto(e->closed, e->n_closed, t0 - LINGER_NS);
+    return (double)upto(e->sent, e->n_requests, t1) -
+           (double)upto(e->closed, e->n_closed, t0 - LINGER_NS - lag);
 }
 
 static bool within(const struct jm_engine_point *p, const struct jm_window *w)
@@ -90,6 +91,7 @@ static const struct jm_engine_point *nearest(const struct jm_engine_line *l, int
 static void texts(struct jm_calc *c, struct jm_engine_window *x, const struct jm_window *w)
 {
     const struct jm_engine_run *e = c->engine;
+    int64_t lag = 0;
     const struct jm_engine_line *first = NULL;
     double n = 0, n_wait = 0, queued = 0, foreign = 0, foreign_sum = 0;
     for (size_t i = 0; i < e->n; i++) {
@@ -98,6 +100,8 @@ static void texts(struct jm_calc *c, struct jm_engine_window *x, const struct jm
         if (!l->source || l->source->host)
             continue;
         first = first ? first : l;
+        int64_t own = l->dialect ? (int64_t)(l->dialect->gauge_lag_s * 1e9) : 0;
+        lag = own > lag ? own : lag;
         for (size_t k = 0; k < l->n; k++) {
             const struct jm_engine_point *p = &l->p[k];
             if (!p->ok)
@@ -136,7 +140,7 @@ static void texts(struct jm_calc *c, struct jm_engine_window *x, const struct jm
         queued += waiting >= 1;
         x->queue_min = !(x->queue_min <= waiting) ? waiting : x->queue_min;
         x->running_max = !(x->running_max >= running) ? running : x->running_max;
-        double mine = ours(e, p->t0, p->t1), more = running + waiting - mine;
+        double mine = ours(e, p->t0, p->t1, lag), more = running + waiting - mine;
         x->in_flight_max = !(x->in_flight_max >= mine) ? mine : x->in_flight_max;
         foreign += more >= 1;
         foreign_sum += more > 0 ? more : 0;

@@ -46,5 +46,6 @@ const struct jm_engine_dialect jm_engine_sglang = {
     .enable = "--enable-metrics",
     .map = map,
     .ranks = "tp_rank,pp_rank,moe_ep_rank,pid",
+    .gauge_lag_s = 2,
     .traps = traps,
     .source = "SGLang, python/sglang/srt/metrics/collector.py; production metrics"};

@@ -90,6 +90,7 @@ struct jm_engine_dialect {
     const struct jm_engine_map *map; /* ends with name == NULL */
     const char *enable;              /* how it is told to show metrics, where it does not by itself; NULL */
     const char *ranks;               /* labels of copies that are not added up, comma-separated */
+    double gauge_lag_s;              /* its gauges may be this old; 0: not */
     bool prompt_has_cached;          /* cached prompt tokens are in JM_EQ_PROMPT */
     bool slots;                      /* /slots says more (llama.cpp) */
     const char *const *traps;        /* sentences for the documentation; NULL at the end */
