@@ -198,6 +198,7 @@ static int source(struct jm_calc *c, struct jm_engine_source *s, const char *pre
     s->title = d ? d->title : NULL;
     s->host = d && strcmp(d->name, "host") == 0;
     s->prompt_has_cached = d && d->prompt_has_cached;
+    c->r->simulated |= d && strcmp(d->name, "joulemark-sim") == 0; /* never passes for a measurement */
     s->longest_s = NAN;
     if (!l)
         return 0;
