@@ -79,7 +79,7 @@ class Node(unittest.TestCase):
         r = self.joulemark("bench", self.where["url"], "-o", self.file, "-t", "5s", "--rate", "6/s", "--seed", "7", *SHORT)
         self.assertIn(r.returncode, (0, 3), r.stderr)
         env = dict(self.rows("select key, value from env"))
-        self.assertEqual((env["plan.rate_per_s"], env["plan.shape"]), ("6", "open loop, Poisson"))
+        self.assertEqual((env["plan.rate_per_s"], env["plan.shape"]), ("6", "poisson, 6/s"))
         n = self.rows("select count(*) from request")[0][0]
         self.assertTrue(15 < n < 70, n)  # 6 s at 6/s: 36, Poisson
 
