@@ -387,6 +387,14 @@ void jm_build_event(struct jm_build *b, int64_t t, int64_t tokens, unsigned flag
         .flags = (uint16_t)(flags | (known ? JM_TE_COUNT_KNOWN : 0) | (shared ? JM_TE_SHARED : 0))};
 }
 
+/* The run file keeps the stamps of tokens to the microsecond, and a window ends before its t1: the last token
+ * of a run that ends with it would otherwise be rounded out of it. */
+static void keep_inside(struct jm_build *b, int64_t t)
+{
+    if (t >= 0 && t < b->t1 && b->t1 - t <= 500 && (t + 500) / 1000 * 1000 >= b->t1)
+        b->t1 = (t + 500) / 1000 * 1000 + 1;
+}
+
 void jm_build_request(struct jm_build *b, struct jm_request *q)
 {
     if (b->rc)
@@ -400,8 +408,10 @@ void jm_build_request(struct jm_build *b, struct jm_request *q)
         if (q->t[JM_T_LAST_TOKEN] < 0)
             q->t[JM_T_LAST_TOKEN] = b->ev[b->n_ev - 1].t;
         q->shared_stamp = 0;
-        for (size_t i = 0; i < b->n_ev; i++)
+        for (size_t i = 0; i < b->n_ev; i++) {
             q->shared_stamp += (b->ev[i].flags & JM_TE_SHARED) != 0;
+            keep_inside(b, b->ev[i].t);
+        }
     }
     int64_t *const counts[] = {&q->output_tokens, &q->prompt_tokens, &q->cached_tokens, &q->reasoning_tokens};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)

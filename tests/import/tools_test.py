@@ -120,6 +120,19 @@ class Vllm(Files):
         self.assertEqual(d["raw"][0]["name"], "v.json")
         self.assertEqual(d["env"]["import.kind"], "vllm-bench")
 
+    def test_last_token_at_the_end_of_the_run(self):
+        # The duration ends with the last token; stamps of tokens are kept to the microsecond. Rounding it (0.9999996 s to
+        # 1 s, the end) leaves it in the run: 4 + 4 + 3 tokens, whatever part of a microsecond is cut off.
+        for cut in (0, 1, 400, 499, 500, 501, 999):
+            s = 1 - cut / 1e9
+            d = self.load(self.write("v.json", vllm(duration=1.0 + (cut == 0) / 1e7, start_times=[0.0, 0.0, s - 0.8, 0.0],
+                                                    output_lens=[4, 4, 3, 0], output_throughput=11 / 1.0,
+                                                    total_output_tokens=11, date="20250827-142530")), "vllm")
+            r = [x for x in d["show"]["results"] if x["metric"] == "tokens_per_s" and x.get("window")]
+            self.assertEqual([x["numerator"]["value"] for x in r], [11], cut)
+            ok = [x for x in d["show"]["results"] if x["metric"] == "requests_per_s" and x.get("window")]
+            self.assertEqual([x["numerator"]["value"] for x in ok], [3], cut)
+
     def test_plain_and_older(self):
         plain = {k: v for k, v in vllm().items() if not isinstance(v, list) and k not in ("failed", "label")}
         d = self.load(self.write("v.json", plain), "vllm")
