@@ -59,7 +59,8 @@ struct sim_sched_options {
 };
 
 /* Recently seen prompt blocks, a direct-mapped set: a full cache forgets, it never grows. */
-#define SIM_PREFIX_SLOTS 65536u
+#define SIM_PREFIX_SLOTS                                                                                     \
+    (1u << 20) /* few blocks meet: a conversation that loses one, loses what follows it */
 
 struct sim_sched {
     const struct sim_model *model;

@@ -71,11 +71,20 @@ int jm_check_failures(const struct jm_run *run, struct jm_report *r, struct jm_e
     for (int e = 0; e < JM_END_COUNT; e++)
         if (e != JM_END_OK && r->requests.by_end[e] > (worst < 0 ? 0 : r->requests.by_end[worst]))
             worst = e;
+    char classes[400];
+    size_t n = 0;
+    classes[0] = '\0';
+    for (int e = 0; e < JM_END_COUNT; e++) {
+        int64_t of = r->requests.by_end[e] - (e == JM_END_ABORTED ? r->requests.cancelled : 0);
+        if (e != JM_END_OK && of > 0 && n < sizeof classes)
+            n += (size_t)snprintf(classes + n, sizeof classes - n, "%s%s %lld", n ? ", " : "", jm_end_name(e),
+                                  (long long)of);
+    }
     struct jm_finding *f =
         jm_report_finding(r, "requests.failed", share >= JM_TH_FAILED_ERROR ? JM_SEV_ERROR : JM_SEV_WARNING,
                           "%lld of %lld requests did not succeed (most: %s); their energy is included",
                           (long long)bad, (long long)all, worst >= 0 ? jm_end_name(worst) : "?");
-    return jm_finding_at(r, f, -1, err, NULL);
+    return jm_finding_at(r, f, -1, err, classes[0] ? "%s" : NULL, classes);
 }
 
 /* Tokens of the first half of a window against the second, in ten batches: the difference must be large, and

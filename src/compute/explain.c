@@ -213,6 +213,7 @@ static int choose(struct pass *p, const struct jm_report *r, struct jm_explain *
         x->scheduled++;
         x->ok += q->end == JM_END_OK;
         x->failed += q->end != JM_END_OK && q->end != JM_END_UNFINISHED;
+        x->planned += q->end == JM_END_ABORTED && q->planned_abort == 1;
     }
     return 0;
 }

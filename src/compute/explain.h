@@ -90,8 +90,8 @@ struct jm_explain {
     size_t n;
     int windows; /* measure windows that were taken; 0: all requests, the run has none */
     double seconds;
-    int64_t scheduled, ok, failed;
-    const char *note; /* what is not known of this run, NULL: nothing */
+    int64_t scheduled, ok, failed, planned; /* planned: of the failed, those that the plan gave up */
+    const char *note;                       /* what is not known of this run, NULL: nothing */
 };
 
 /* `what` is a catalogue id or a family ("tpot"). Results live in the arena of r, which jm_compute made of the

@@ -296,14 +296,25 @@ static int spans(struct jm_calc *c, const struct jm_calc_window *w)
     return rc;
 }
 
+/* Our own client watched a window in which nothing came: that is 0. Of a window of another tool's file in
+ * which no request lies nobody knows: it may hold requests of other windows only. */
+static bool watched(const struct jm_calc *c, const struct jm_tally *t)
+{
+    return !jm_run_env(c->run, "import.kind") || t->scheduled || t->in_flight_t0 || t->done_ok ||
+           t->done_failed || t->done_aborted || t->output > 0;
+}
+
 int jm_results_throughput(struct jm_calc *c, const struct jm_calc_window *w)
 {
     const struct jm_tally *t = &w->tally;
+    const char *none = watched(c, t) ? NULL : "no-requests";
     int rc = plain(c, w, "tokens_per_s", t->output, "output tokens", w->seconds, "seconds",
-                   t->unknown_output ? "tokens-unknown" : NULL);
+                   none                ? none
+                   : t->unknown_output ? "tokens-unknown"
+                                       : NULL);
     if (!rc)
         rc = plain(c, w, "requests_per_s", (double)t->done_ok, "successful requests", w->seconds, "seconds",
-                   NULL);
+                   none);
     if (!rc && !c->slo_now)
         rc = spans(c, w);
     if (!rc && t->prefilled && !c->slo_now)
@@ -312,7 +323,7 @@ int jm_results_throughput(struct jm_calc *c, const struct jm_calc_window *w)
     if (rc || !jm_slices_slo_given(c))
         return rc;
     rc = plain(c, w, "goodput", (double)t->qualified_done, "requests inside the contract", w->seconds,
-               "seconds", NULL);
+               "seconds", none);
     if (!rc)
         rc = plain(c, w, "attainment", (double)t->scheduled_qualified, "requests inside the contract",
                    (double)t->scheduled, "requests scheduled", NULL);

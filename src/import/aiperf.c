@@ -143,10 +143,10 @@ static int sniff(const struct jm_probe *p)
 /* ---- records
  * ------------------------------------------------------------------------------------------------------ */
 
-enum { M_PHASE, M_INDEX, M_NAME, M_KIND, M_CREDIT, M_START, M_ACK, M_END, M_CANCELLED, METAS };
-static const char *const metas[METAS] = {"benchmark_phase", "phase_index",      "phase_name",
-                                         "phase_kind",      "credit_issued_ns", "request_start_ns",
-                                         "request_ack_ns",  "request_end_ns",   "was_cancelled"};
+enum { M_PHASE, M_INDEX, M_NAME, M_KIND, M_CREDIT, M_START, M_ACK, M_END, M_CANCELLED, M_ID, METAS };
+static const char *const metas[METAS] = {
+    "benchmark_phase",  "phase_index",    "phase_name",     "phase_kind",    "credit_issued_ns",
+    "request_start_ns", "request_ack_ns", "request_end_ns", "was_cancelled", "x_request_id"};
 enum {
     V_TTFT,
     V_TTFT_OLD,
@@ -345,6 +345,7 @@ static int record(struct aiperf *a, const struct jm_jtoken *doc)
     if (p && p->warmup)
         snprintf(q.slice, sizeof q.slice, "warmup");
     a->records++;
+    jm_build_id(&a->b, &m[M_ID]);
     jm_build_request(&a->b, &q);
     return rc;
 }

@@ -82,6 +82,9 @@ static void close_window(struct jm_build *b)
 int jm_build_end(struct jm_build *b)
 {
     close_window(b);
+    int64_t repeats = jm_build_id_repeats(b);
+    if (repeats)
+        jm_build_env(b, "import.duplicates", "%lld", (long long)repeats);
     free(b->ev);
     free(b->plan);
     b->ev = NULL;
@@ -203,10 +206,8 @@ int jm_build_documents(const char *tool, const char *path, const char *out, cons
 
 int jm_build_repeat(struct jm_build *b, const char *plan)
 {
-    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
+    uint64_t h = jm_build_hash(0, jm_span_of(plan));
     int n = 0;
-    for (; *plan; plan++)
-        h = (h ^ (unsigned char)*plan) * UINT64_C(1099511628211);
     for (size_t i = 0; i < b->n_plan; i++)
         n += b->plan[i] == h;
     if (b->n_plan == b->cap_plan) {

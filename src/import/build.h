@@ -28,6 +28,8 @@ struct jm_build {
     size_t n_ev, cap_ev;
     uint64_t *plan; /* hashes of the plans seen, for jm_build_repeat */
     size_t n_plan, cap_plan;
+    uint64_t *ids; /* hashes of the requests' own ids, for jm_build_id */
+    size_t n_ids, cap_ids;
     struct jm_err own;
 };
 
@@ -105,6 +107,14 @@ void jm_build_event(struct jm_build *b, int64_t t, int64_t tokens, unsigned flag
 /* Puts the request (id and trial are given here) with the events gathered, sets first and last token and
  * events from them where they are not set, and forgets the events. */
 void jm_build_request(struct jm_build *b, struct jm_request *q);
+
+/* ids.c: the file's own id of a request (text or number; anything else is none). An id that comes again in
+ * the same window is a request written twice: how many there are is import.duplicates. The first 4 million
+ * ids are looked at (8 bytes each). */
+void jm_build_id(struct jm_build *b, const struct jm_jtoken *id);
+/* By jm_build_end: how many ids had come before. Frees them. */
+int64_t jm_build_id_repeats(struct jm_build *b);
+uint64_t jm_build_hash(uint64_t h, struct jm_span text); /* FNV-1a on; h: 0 to begin */
 
 /* A request of a tool that keeps durations: start (-1: not known; it is placed at the start of the window),
  * time to the first chunk and to the end (-1: not known) and the gaps between chunks (NULL, or an array in

@@ -185,11 +185,13 @@ enum {
     Q_FIRST,
     Q_LAST,
     Q_SCHED,
+    Q_ID,
     REQUEST
 };
 static const char *const request_names[REQUEST] = {
-    "info",  "prompt_tokens", "output_tokens", "cached_tokens",    "input_metrics",   "output_metrics",
-    "error", "start_time",    "end_time",      "first_token_time", "last_token_time", "scheduler_info"};
+    "info",      "prompt_tokens", "output_tokens", "cached_tokens",    "input_metrics",   "output_metrics",
+    "error",     "start_time",    "end_time",      "first_token_time", "last_token_time", "scheduler_info",
+    "request_id"};
 enum {
     T_TARGET,
     T_RESOLVE,
@@ -283,6 +285,8 @@ static bool read_request(struct guidellm *g, const struct jm_jtoken *item, struc
         jm_jmember(g->f, &r[Q_INFO], "error", &v);
     if (v.type == JM_J_STRING)
         jm_jtext(&v, q->error, sizeof q->error);
+    if (g->putting)
+        jm_build_id(&g->b, &r[Q_ID]);
     return true;
 }
 

@@ -9,28 +9,41 @@
 
 #include "base/banned.h"
 
-#define SHOWN 24 /* rows before those of minor statistics are left out */
+#define SHOWN 32 /* rows before those of minor statistics are left out */
 
-static bool usual(const struct jm_claim *k)
+/* How much a claim says at a glance: 2 a total or a mean, 1 its median or p99, 0 another statistic; -1:
+ * nothing that is known here. A board's share of what stands above it, and a sum of latencies, are minor
+ * ones. */
+static int weight(const struct jm_claim *k)
 {
-    static const char *const stats[] = {"", "mean", "p50", "p99", "sum"};
-    for (size_t i = 0; i < sizeof stats / sizeof stats[0]; i++)
-        if (strcmp(stats[i], k->stat) == 0)
-            return true;
-    return false;
+    static const char *const per_request[] = {"ttf", "tpot", "itl", "e2e", "queue", "isl", "osl"};
+    if (!k->metric[0])
+        return -1;
+    if (strstr(k->key, ".gpus."))
+        return 0;
+    if (!k->stat[0] || strcmp(k->stat, "mean") == 0)
+        return 2;
+    if (strcmp(k->stat, "p50") == 0 || strcmp(k->stat, "p99") == 0)
+        return 1;
+    if (strcmp(k->stat, "sum") != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof per_request / sizeof per_request[0]; i++)
+        if (strncmp(k->metric, per_request[i], strlen(per_request[i])) == 0)
+            return 0;
+    return 2;
 }
 
 bool jm_claims_shown(const struct jm_report *r, size_t i, bool all)
 {
     const struct jm_claim *k = &r->claims[i];
-    size_t known = 0;
-    if (all || k->differs)
-        return true;
-    if (!k->metric[0])
-        return false;
-    for (size_t j = 0; j < r->n_claims; j++)
-        known += r->claims[j].metric[0] != '\0';
-    return known <= SHOWN || usual(k);
+    size_t known = 0, usual = 0;
+    for (size_t j = 0; j < r->n_claims; j++) {
+        known += weight(&r->claims[j]) >= 0;
+        usual += weight(&r->claims[j]) >= 1;
+    }
+    if (all || known <= SHOWN)
+        return all || k->differs || weight(k) >= 0;
+    return weight(k) >= (k->differs || usual <= SHOWN ? 1 : 2);
 }
 
 /* Unit of what is compared: a claim's own, or that of its metric, which is the same up to a prefix. */
@@ -79,11 +92,12 @@ void jm_claims_text(struct jm_out *o)
     char a[JM_CLAIMS_FMT], b[JM_CLAIMS_FMT], v[JM_CLAIMS_FMT], line[400];
     bool declared = false, titled = false;
     int window = -2;
-    size_t left = 0;
+    size_t left = 0, differ = 0;
     for (size_t i = 0; i < r->n_claims; i++) {
         const struct jm_claim *k = &r->claims[i];
         if (!jm_claims_shown(r, i, o->o->all)) {
             left++;
+            differ += k->differs;
             continue;
         }
         if (!titled) {
@@ -137,7 +151,9 @@ void jm_claims_text(struct jm_out *o)
                     2, 2);
         jm_out_style(o, JM_OUT_PLAIN);
     }
-    if (left)
+    if (left && differ)
+        jm_str_addf(o->s, "  and %zu more, of which %zu differ: --all or --json has them\n", left, differ);
+    else if (left)
         jm_str_addf(o->s, "  and %zu more: --all or --json has them\n", left);
 }
 

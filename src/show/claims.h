@@ -12,7 +12,8 @@
 void jm_claims_text(struct jm_out *o);
 void jm_claims_json(struct jm_jsonw *w, const struct jm_report *r);
 
-/* Claims worth a row: about a known metric, differences always. */
+/* Claims worth a row: about a known metric, and what differs. Of many only totals, means and what differs of
+ * median and p99; of fewer the medians and p99 too. */
 bool jm_claims_shown(const struct jm_report *r, size_t i, bool all);
 /* "200.0 ms", in the claim's own unit where the metric is not known. again: the value computed again. */
 const char *jm_claims_value(char buf[JM_CLAIMS_FMT], const struct jm_claim *k, bool again);

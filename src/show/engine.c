@@ -195,6 +195,15 @@ static bool any_engine(const struct jm_report *r)
     return false;
 }
 
+/* A number is never cut: one that is wider than its column takes from the blanks of the next. */
+static void number_cell(struct jm_out *o, const char *text, int width, int *over)
+{
+    int c = jm_out_columns(text, strlen(text)), room = width - *over;
+    room = room > c + 1 ? room : c + 1;
+    *over += room - width;
+    jm_out_cell(o, text, room, true);
+}
+
 void jm_show_engine_text(struct jm_out *o)
 {
     struct jm_engine_fact f[JM_ENGINE_FACTS];
@@ -235,11 +244,12 @@ void jm_show_engine_text(struct jm_out *o)
         titled = true;
         jm_str_adds(o->s, "  ");
         jm_out_cell(o, jm_engine_latency[i], 14, false);
+        int over = 0;
         for (size_t k = 0; k < 3; k++)
-            jm_out_cell(o, jm_engine_within(v, jm_fmt_find(r, jm_engine_latency[i], JM_B_NONE, q[k])), 17,
-                        true);
+            number_cell(o, jm_engine_within(v, jm_fmt_find(r, jm_engine_latency[i], JM_B_NONE, q[k])), 17,
+                        &over);
         double mean = value(r, jm_engine_latency[i]);
-        jm_out_cell(o, isfinite(mean) ? jm_fmt_value(v, mean, "s") : "–", 12, true);
+        number_cell(o, isfinite(mean) ? jm_fmt_value(v, mean, "s") : "–", 12, &over);
         jm_str_addc(o->s, '\n');
     }
 }

@@ -15,6 +15,18 @@ bool jm_explain_spread(const struct jm_explain *x)
     return strcmp(x->unit, "s") == 0;
 }
 
+const char *jm_explain_ends(char buf[JM_EXPLAIN_ENDS], const struct jm_explain *x)
+{
+    char ok[JM_FMT], not [JM_FMT], planned[JM_FMT], open[JM_FMT];
+    int64_t unfinished = x->scheduled - x->ok - x->failed;
+    snprintf(buf, JM_EXPLAIN_ENDS, "%s ok, %s not%s%s%s%s%s%s%s", jm_fmt_count(ok, x->ok),
+             jm_fmt_count(not, x->scheduled - x->ok), x->planned || unfinished ? " (" : "",
+             x->planned ? jm_fmt_count(planned, x->planned) : "", x->planned ? " aborted by plan" : "",
+             x->planned && unfinished ? ", " : "", unfinished ? jm_fmt_count(open, unfinished) : "",
+             unfinished ? " unfinished" : "", x->planned || unfinished ? ")" : "");
+    return buf;
+}
+
 const char *jm_explain_relative(char buf[32], double relative)
 {
     buf[0] = '\0';
@@ -112,6 +124,7 @@ int jm_explain_json(const struct jm_report *r, const struct jm_explain *x, struc
     jm_jsonw_ki64(&w, "scheduled", x->scheduled);
     jm_jsonw_ki64(&w, "ok", x->ok);
     jm_jsonw_ki64(&w, "failed", x->failed);
+    jm_jsonw_ki64(&w, "aborted_by_plan", x->planned); /* of the failed */
     jm_jsonw_end(&w);
     text_key(&w, "note", x->note);
     jm_jsonw_key(&w, "rows");

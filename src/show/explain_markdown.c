@@ -27,10 +27,9 @@ int jm_explain_markdown(const struct jm_report *r, const struct jm_explain *x, s
                         struct jm_err *err)
 {
     bool spread = jm_explain_spread(x);
-    char a[JM_FMT], b[JM_FMT], c[JM_FMT];
+    char a[JM_FMT], b[JM_FMT], ends[JM_EXPLAIN_ENDS];
     jm_str_addf(s, "# %s: %s\n\nAs each tool would have printed it of run `%s`", x->asked, x->title, r->id);
-    jm_str_addf(s, " (%s requests, %s ok, %s failed).\n\n", jm_fmt_count(a, x->scheduled),
-                jm_fmt_count(b, x->ok), jm_fmt_count(c, x->failed));
+    jm_str_addf(s, " (%s requests: %s).\n\n", jm_fmt_count(a, x->scheduled), jm_explain_ends(ends, x));
     if (x->note)
         jm_str_addf(s, "%s\n\n", x->note);
     jm_str_adds(

@@ -163,7 +163,7 @@ static void block(struct jm_out *o, const struct jm_explain *x, size_t i)
 
 static void head(struct jm_out *o, const struct jm_report *r, const struct jm_explain *x)
 {
-    char text[400], a[JM_FMT], b[JM_FMT], c[JM_FMT], d[JM_FMT];
+    char text[400], a[JM_FMT], b[JM_FMT], ends[JM_EXPLAIN_ENDS];
     jm_out_style(o, JM_OUT_BOLD);
     snprintf(text, sizeof text, "%s: %s of this very run, by every tool", x->asked, x->title);
     jm_out_wrap(o, text, 0, 0);
@@ -173,14 +173,13 @@ static void head(struct jm_out *o, const struct jm_report *r, const struct jm_ex
     jm_out_wrap(o, text, 0, 0);
     jm_out_style(o, JM_OUT_PLAIN);
     if (x->scheduled && x->windows)
-        snprintf(
-            text, sizeof text,
-            "%s requests scheduled in the measured window%s (%s), followed to their end: %s ok, %s failed",
-            jm_fmt_count(a, x->scheduled), x->windows == 1 ? "" : "s", jm_fmt_duration(b, x->seconds),
-            jm_fmt_count(c, x->ok), jm_fmt_count(d, x->failed));
+        snprintf(text, sizeof text,
+                 "%s requests scheduled in the measured window%s (%s), followed to their end: %s",
+                 jm_fmt_count(a, x->scheduled), x->windows == 1 ? "" : "s", jm_fmt_duration(b, x->seconds),
+                 jm_explain_ends(ends, x));
     else if (x->scheduled)
-        snprintf(text, sizeof text, "All %s requests, as the run has no measured window: %s ok, %s failed",
-                 jm_fmt_count(a, x->scheduled), jm_fmt_count(c, x->ok), jm_fmt_count(d, x->failed));
+        snprintf(text, sizeof text, "All %s requests, as the run has no measured window: %s",
+                 jm_fmt_count(a, x->scheduled), jm_explain_ends(ends, x));
     else
         snprintf(text, sizeof text, "No request was scheduled in a measured window.");
     if (x->scheduled || !x->note)

@@ -50,6 +50,16 @@ static void head(struct jm_out *o)
         jm_str_addf(o->s, " (%d error%s, %d warning%s below)", errors, errors == 1 ? "" : "s", warnings,
                     warnings == 1 ? "" : "s");
     jm_str_addc(o->s, '\n');
+    for (size_t i = 0; i < r->n_findings; i++) { /* before any number: who did not get an answer */
+        const struct jm_finding *f = &r->findings[i];
+        if (strcmp(f->id, "requests.failed") != 0)
+            continue;
+        snprintf(line, sizeof line, "%s%s%s%s", f->text, f->evidence && f->evidence[0] ? ": " : "",
+                 f->evidence ? f->evidence : "", f->evidence && f->evidence[0] ? "." : "");
+        jm_out_style(o, f->severity == JM_SEV_ERROR ? JM_OUT_RED : JM_OUT_YELLOW);
+        jm_out_wrap(o, line, 0, 0);
+        jm_out_style(o, JM_OUT_PLAIN);
+    }
 }
 
 /* Reasons of a result that is not valid, on a line of their own: no such number stands without them. */

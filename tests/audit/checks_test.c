@@ -569,6 +569,8 @@ static void failures(void **state)
             silent(&s, "requests.failed");
         else
             fires(&s, "requests.failed", (enum jm_severity)t[i].sev);
+        if (t[i].bad == 40)
+            assert_string_equal(syn_finding(&s, "requests.failed")->evidence, "http-5xx 40");
         assert_int_equal(of(&s, "energy", JM_B_GPU, 0), JM_V_VALID);
         syn_end(&s);
     }

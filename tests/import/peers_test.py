@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Import of AIPerf, GenAI-Perf, guidellm and inference-perf: small files by hand, with the values worked out here."""
+import itertools
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
 S = 1_000_000_000
+IDS = itertools.count(1)
 T0 = 1_795_977_600 * S  # a moment of 2026, ns
 
 
@@ -78,7 +80,7 @@ def aiperf(start_ms, credit_ms=None, phase="profiling", ttft=50.0, gaps=(10.0, 0
     """A record of a request: it starts start_ms after T0."""
     start = T0 + int(start_ms * 1_000_000)
     latency = ttft + sum(gaps)
-    meta = {"session_num": 0, "x_request_id": "a", "request_start_ns": start, "request_ack_ns": start + 1_000_000,
+    meta = {"session_num": 0, "x_request_id": f"a{next(IDS)}", "request_start_ns": start, "request_ack_ns": start + 1_000_000,
             "request_end_ns": start + int(latency * 1_000_000), "worker_id": "w", "record_processor_id": "p",
             "benchmark_phase": phase, "was_cancelled": cancelled}
     if credit_ms is not None:
@@ -261,6 +263,43 @@ class Audit(Files):
         found = self.findings(self.aiperf_folder(client=20, failed=0))
         self.assertFalse({"tokens.client", "energy.per_success", "requests.failed"} & found)
 
+    def test_requests_written_twice(self):
+        once = [aiperf(10 * i) for i in range(3)]
+        self.assertNotIn("requests.duplicate", self.findings(self.write("profile_export.jsonl", once)))
+        self.assertIn("requests.duplicate", self.findings(self.write("profile_export.jsonl", once + once[:2])))
+        d = self.load(self.write("profile_export.jsonl", once + once[:2]))
+        self.assertEqual(d["env"]["import.duplicates"], "2")
+
+        def bench(*requests):
+            return self.write("benchmarks.json", {"metadata": {"guidellm_version": "0.8.1", "version": 2}, "benchmarks": [
+                GuideLLM.bench(GuideLLM, successful=list(requests))]})
+        one, two = GuideLLM.request(0.5), GuideLLM.request(0.7)
+        self.assertNotIn("requests.duplicate", self.findings(bench(one, two)))
+        self.assertIn("requests.duplicate", self.findings(bench(one, two, one)))
+        for r in (one, two):
+            del r["request_id"]  # without ids nobody knows
+        self.assertNotIn("requests.duplicate", self.findings(bench(one, two, one)))
+
+    def test_time_per_token_with_the_prefill(self):
+        """100 ms from the first token to the last of 11; 0.15 s / 11 with the prefill, 10 ms without."""
+        def bench(**metrics):
+            b = GuideLLM.bench(GuideLLM, successful=[GuideLLM.request(0.5)])
+            b["metrics"] = metrics
+            return self.write("benchmarks.json", {"metadata": {"guidellm_version": "0.8.1", "version": 2}, "benchmarks": [b]})
+        self.assertIn("tpot.prefill", self.findings(bench(time_per_output_token_ms=GuideLLM.distribution(150 / 11))))
+        self.assertNotIn("tpot.prefill", self.findings(bench(inter_token_latency_ms=GuideLLM.distribution(10.0))))
+
+    def test_a_window_without_requests(self):
+        """Two benchmarks, requests in the first: the second has no rate, and it is not 0."""
+        self.load(self.write("benchmarks.json", {"metadata": {"guidellm_version": "0.8.1", "version": 2}, "benchmarks": [
+            GuideLLM.bench(GuideLLM, successful=[GuideLLM.request(0.5)]), GuideLLM.bench(GuideLLM, start=10.0)]}))
+        shown = self.shown()
+        rates = {r["metric"]: r for r in shown["results"] if r["metric"] in ("tokens_per_s", "requests_per_s") and r["trial"] == 1}
+        self.assertEqual(len(rates), 2)
+        for r in rates.values():
+            self.assertIsNone(r["value"])
+            self.assertIn("no-requests", json.dumps(r))
+
     def test_genai_perf(self):
         self.assertIn("energy.lifetime", self.findings(self.write("profile_export_genai_perf.json", GenAIPerf.stats(None))))
 
@@ -348,7 +387,7 @@ class GuideLLM(Files):
     @staticmethod
     def request(start, first=0.05, last=0.15, tokens=11, text_tokens=11, **more):
         t = 1_795_977_600 + start
-        d = {"type_": "generative_request_stats", "request_id": "r", "info": {"request_id": "r", "status": "completed", "error": None,
+        d = {"type_": "generative_request_stats", "request_id": f"r{next(IDS)}", "info": {"request_id": "r", "status": "completed", "error": None,
              "timings": {"targeted_start": t - 0.25, "queued": t - 1, "resolve_start": t - 0.001, "request_start": t,
                          "first_token_iteration": t + first, "last_token_iteration": t + last, "token_iterations": 11,
                          "request_iterations": 13, "request_end": t + last + 0.001, "resolve_end": t + last + 0.002}},

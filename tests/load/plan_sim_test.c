@@ -89,8 +89,10 @@ static void conversations_carry_their_history(void **state)
             hits += r->cached_tokens >= before->prompt_tokens - 16;
             assert_true(r->t[JM_T_SCHEDULED] >= before->t[JM_T_DONE] + 5 * MS);
         }
-        assert_true(hits >=
-                    14); /* of 18: two blocks can meet in the simulated cache, and one loses its place */
+        /* Of 18. The simulated cache has one place a block in 2^20, and some 400 blocks: two of them meet in
+         * one of 13 runs, and whose turns then find their history depends on who comes when. Without history
+         * none would. */
+        assert_true(hits >= 9);
         simkit_stop(&e);
         jm_plan_free(p);
     }
