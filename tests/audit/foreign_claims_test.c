@@ -15,7 +15,7 @@ static int found(const char *name, const char *metric, const char *boundary, con
     struct syn s;
     struct jm_compute_opts o;
     struct jm_run_claim c = {.key = "total", .stat = "sum", .value = 500, .unit = "J", .window = -1};
-    syn_begin(&s, name);
+    syn_begin_as(&s, name, "imported");
     syn_env(&s, "import.kind", "some tool");
     syn_request(&s, 1, 0.1, 0.01, 10, 10);
     syn_window(&s, JM_R_MEASURE, 0, 0, 10);

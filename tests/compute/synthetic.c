@@ -22,12 +22,13 @@
 
 void syn_begin(struct syn *s, const char *name)
 {
-    struct jm_run_create c = {.label = name,
-                              .kind = "recorded",
-                              .source = "test",
-                              .created_real = NS(0),
-                              .seed = 1,
-                              .overwrite = true};
+    syn_begin_as(s, name, "recorded");
+}
+
+void syn_begin_as(struct syn *s, const char *name, const char *kind)
+{
+    struct jm_run_create c = {
+        .label = name, .kind = kind, .source = "test", .created_real = NS(0), .seed = 1, .overwrite = true};
     struct jm_run_meter m = {.name = "test", .state = "ok"};
     struct jm_clock_pair p = {T0, T0, INT64_C(1700000000000000000), T0};
     memset(s, 0, sizeof *s);

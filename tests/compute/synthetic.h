@@ -24,6 +24,7 @@ struct syn {
 };
 
 void syn_begin(struct syn *s, const char *name);
+void syn_begin_as(struct syn *s, const char *name, const char *kind); /* "imported" */
 /* A GPU with an energy counter in mJ that refreshes every 100 ms at constant watts over [from, to] seconds
  * after T0. Returns the channel. */
 int syn_gpu(struct syn *s, const char *uuid, double watts, double from, double to);
