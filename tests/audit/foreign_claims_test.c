@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "compute/synthetic.h"
@@ -20,6 +21,10 @@ static int found(const char *name, const char *metric, const char *boundary, con
     syn_request(&s, 1, 0.1, 0.01, 10, 10);
     syn_window(&s, JM_R_MEASURE, 0, 0, 10);
     snprintf(c.metric, sizeof c.metric, "%s", metric);
+    if (strncmp(metric, "j_per.", 6) == 0) {
+        c.stat[0] = '\0';
+        snprintf(c.unit, sizeof c.unit, "J/token");
+    }
     snprintf(c.boundary, sizeof c.boundary, "%s", boundary);
     assert_int_equal(jm_run_put_claim(s.w, &c, NULL), 0);
     jm_compute_defaults(&o);
