@@ -16,41 +16,6 @@
 #define UNSENT_COUNT  100000000
 #define NOT_LATE      (10 * JM_NS_PER_MS)
 
-/* --- heaps by time
- * -------------------------------------------------------------------------------------------------- */
-static bool push(struct jm_alarm **v, size_t *n, size_t *cap, const struct jm_alarm *a)
-{
-    if (*n == *cap) {
-        size_t more = *cap ? 2 * *cap : 16;
-        struct jm_alarm *p = realloc(*v, more * sizeof *p);
-        if (!p)
-            return false;
-        *v = p;
-        *cap = more;
-    }
-    size_t i = (*n)++;
-    for (; i > 0 && (*v)[(i - 1) / 2].due > a->due; i = (i - 1) / 2)
-        (*v)[i] = (*v)[(i - 1) / 2];
-    (*v)[i] = *a;
-    return true;
-}
-
-static struct jm_alarm pop(struct jm_alarm *v, size_t *n)
-{
-    struct jm_alarm top = v[0], last = v[--*n];
-    size_t i = 0;
-    for (size_t k = 1; k < *n; k = 2 * i + 1) {
-        if (k + 1 < *n && v[k + 1].due < v[k].due)
-            k++;
-        if (v[k].due >= last.due)
-            break;
-        v[i] = v[k];
-        i = k;
-    }
-    v[i] = last;
-    return top;
-}
-
 /* --- the schedule
  * --------------------------------------------------------------------------------------------------- */
 static const struct jm_slice *slice_of(const struct jm_worker *w, int slice)
@@ -302,7 +267,7 @@ void jm_feed_pump(struct jm_worker *w)
         struct jm_made *m = head(w, l);
         int64_t arrival = m ? due_of(w, m->item.due) : INT64_MAX;
         if (f->follows && f->follow[0].due <= arrival) {
-            struct jm_alarm a = pop(f->follow, &f->follows);
+            struct jm_alarm a = jm_alarm_pop(f->follow, &f->follows);
             begin_follow(w, s, &a);
         } else if (m) {
             m->item.due = arrival;
@@ -369,8 +334,8 @@ bool jm_feed_follow(struct jm_worker *w, struct jm_slot *s, bool ok)
     bool closed = s->lane >= 0;
     if (closed)
         a.slot = s;
-    if (!(closed ? push(&f->cancel, &f->cancels, &f->cancels_cap, &a)
-                 : push(&f->follow, &f->follows, &f->follows_cap, &a))) {
+    if (!(closed ? jm_alarm_push(&f->cancel, &f->cancels, &f->cancels_cap, &a)
+                 : jm_alarm_push(&f->follow, &f->follows, &f->follows_cap, &a))) {
         jm_talk_free(t);
         return false;
     }
@@ -386,7 +351,7 @@ void jm_feed_cancel_at(struct jm_worker *w, struct jm_slot *s, int64_t t)
 {
     struct jm_feed *f = &w->feed;
     struct jm_alarm a = {.kind = JM_ALARM_CANCEL, .due = t, .slot = s, .id = s->item.id};
-    push(&f->cancel, &f->cancels, &f->cancels_cap, &a);
+    jm_alarm_push(&f->cancel, &f->cancels, &f->cancels_cap, &a);
     jm_feed_arm(w);
 }
 
@@ -394,7 +359,7 @@ void jm_feed_alarms(struct jm_worker *w, int64_t now)
 {
     struct jm_feed *f = &w->feed;
     while (f->cancels && f->cancel[0].due <= now) {
-        struct jm_alarm a = pop(f->cancel, &f->cancels);
+        struct jm_alarm a = jm_alarm_pop(f->cancel, &f->cancels);
         if (a.kind == JM_ALARM_CANCEL) {
             if (a.slot->item.id == a.id)
                 jm_slot_cancel(a.slot, now);
@@ -476,7 +441,7 @@ void jm_feed_give_up(struct jm_worker *w)
         f->merged++;
     }
     while (f->follows) {
-        struct jm_alarm a = pop(f->follow, &f->follows);
+        struct jm_alarm a = jm_alarm_pop(f->follow, &f->follows);
         if (a.due <= now) {
             not_sent(w, &a.item, a.due);
             rows++;

@@ -69,6 +69,9 @@ struct jm_alarm {
     int64_t id;
     struct jm_item item; /* follow */
 };
+/* alarm.c: a heap by time. False: no memory. pop: there must be one. */
+bool jm_alarm_push(struct jm_alarm **v, size_t *n, size_t *cap, const struct jm_alarm *a);
+struct jm_alarm jm_alarm_pop(struct jm_alarm *v, size_t *n);
 
 struct jm_feed {
     struct jm_source *source;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces and data sets of requests, read row by row with bounded memory. A format is one file and one row in
- * trace.c; the format is found by the first bytes of the file. Errors name the file and the line.
+ * trace_format.c; the format is found by the first bytes of the file. Errors name the file and the line.
  *
  * Times are ns after the trace's earliest one. A file whose times are out of order is read through an index
  * of 16 bytes a row; all others in one stream. */
