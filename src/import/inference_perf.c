@@ -53,90 +53,6 @@ static int sniff(const struct jm_probe *p)
     return s ? s : jm_probe_score(p, report_marks);
 }
 
-/* ---- claims
- * ------------------------------------------------------------------------------------------------------ */
-
-static const struct {
-    const char *path, *metric, *unit, *source;
-} rows[] = {
-    {"successes.latency.time_to_first_token", "ttft.from_sent", "s",
-     "first non-empty content (reasoning is none) - request start"},
-    {"successes.latency.time_per_output_token", "tpot.excl_first", "s",
-     "(last - first token) / (n - 1), n by the client's tokenizer unless use_server_output_tokens"},
-    {"successes.latency.normalized_time_per_output_token", "tpot.normalized", "s",
-     "request latency / output tokens, n by the client's tokenizer unless use_server_output_tokens"},
-    {"successes.latency.inter_token_latency", "itl.token_zero", "s",
-     "gap between tokens by the client's tokenizer; the tokens of one chunk share its time, so their gaps "
-     "are 0"},
-    {"successes.latency.request_latency", "e2e.closed", "s", "end of the answer - request start"},
-    {"failures.request_latency", "", "s", "of requests that failed"},
-    {"load_summary.schedule_delay", "queue", "s", "request start - scheduled time"},
-    {"successes.prompt_len", "isl", "tokens", ""},
-    {"successes.output_len", "osl", "tokens", "the answer's text by the client's tokenizer"},
-};
-static const struct {
-    const char *path, *metric, *stat, *unit, *source;
-} numbers[] = {
-    {"benchmark_time_seconds", "duration", "sum", "s", ""},
-    {"load_summary.count", "requests.all", "sum", "requests", ""},
-    {"successes.count", "requests.ok", "sum", "requests", ""},
-    {"failures.count", "requests.failed", "sum", "requests", ""},
-    {"load_summary.requested_rate", "", "", "requests/s", ""},
-    {"load_summary.achieved_rate", "", "", "requests/s", ""},
-    {"load_summary.send_duration", "", "", "s", ""},
-    {"load_summary.concurrency", "concurrency", "", "requests", ""},
-    {"successes.throughput.output_tokens_per_sec", "tokens_per_s", "", "tokens/s",
-     "tokens of successes / duration"},
-    {"successes.throughput.input_tokens_per_sec", "tokens.input_per_s", "", "tokens/s", ""},
-    {"successes.throughput.total_tokens_per_sec", "tokens.total_per_s", "", "tokens/s", ""},
-    {"successes.throughput.requests_per_sec", "requests_per_s", "", "requests/s", "successes / duration"},
-    {"successes.prompt_tokens.total", "tokens.input", "sum", "tokens", ""},
-    {"successes.prompt_tokens.cached", "tokens.cached", "sum", "tokens", ""},
-    {"successes.output_tokens.total", "tokens.output", "sum", "tokens",
-     "the server's usage, the client's count where it is absent"},
-    {"successes.token_count_mismatches", "", "", "requests",
-     "client's and server's count of output tokens differ"},
-    {"successes.goodput_metrics.request_goodput", "", "", "requests/s",
-     "good requests / the time that successes span"},
-    {"successes.goodput_metrics.token_goodput", "", "", "tokens/s",
-     "tokens of good requests / the time that successes span"},
-    {"successes.goodput_metrics.goodput_percentage", "", "", "%", "of successes only: failures are left out"},
-};
-
-/* Statistics whose names hold dots themselves ("p0.1"), so members are found by their whole names. */
-static void distribution(struct ip *k, const struct jm_ifile *f, const struct jm_jtoken *o,
-                         const char *prefix, int row)
-{
-    struct jm_jiter it;
-    struct jm_jtoken key, v;
-    char name[128], word[24], stat[16];
-    double d;
-    jm_jiter_init(&it, f, o);
-    while (jm_jiter_next(&it, &key, &v, NULL) > 0)
-        if (v.type == JM_J_NUMBER && jm_jtext(&key, word, sizeof word) && jm_build_stat(key.raw, stat)) {
-            bool counts = strcmp(stat, "count") == 0;
-            snprintf(name, sizeof name, "%s%s.%s", prefix, rows[row].path, word);
-            jm_build_claim(&k->b, name, counts ? "" : rows[row].metric, stat, jm_jnum(&v, &d) ? d : NAN,
-                           counts ? "" : rows[row].unit, rows[row].source);
-        }
-}
-
-static void report(struct ip *k, const struct jm_ifile *f, const struct jm_jtoken *doc, const char *prefix)
-{
-    struct jm_jtoken v;
-    char name[128];
-    double d;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (jm_jpath(f, doc, numbers[i].path, &v) && jm_jnum(&v, &d)) {
-            snprintf(name, sizeof name, "%s%s", prefix, numbers[i].path);
-            jm_build_claim(&k->b, name, numbers[i].metric, numbers[i].stat, d, numbers[i].unit,
-                           numbers[i].source);
-        }
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (jm_jpath(f, doc, rows[i].path, &v) && v.type == JM_J_OBJECT)
-            distribution(k, f, &v, prefix, (int)i);
-}
-
 /* ---- requests
  * ------------------------------------------------------------------------------------------------------ */
 
@@ -429,7 +345,7 @@ static void one_report(struct ip *k, const char *name, const char *prefix, int64
             *count = 0;
     } else if (rc > 0) {
         jm_build_raw(&k->b, &f, name);
-        report(k, &f, &doc, prefix);
+        jm_inference_perf_claims(&k->b, &f, &doc, prefix);
     } else if (rc < 0 && !k->b.rc) {
         k->b.rc = rc;
     }
@@ -464,7 +380,7 @@ static void alone(struct ip *k, const struct jm_ifile *f, const struct jm_jtoken
         jm_build_missing(&k->b, "duration", "the report has no benchmark_time_seconds");
     jm_build_missing(&k->b, "requests",
                      "they are in per_request_lifecycle_metrics.json; import the whole folder");
-    report(k, f, doc, "");
+    jm_inference_perf_claims(&k->b, f, doc, "");
 }
 
 static int requests(struct ip *k, const struct jm_jtoken *list)

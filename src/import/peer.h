@@ -14,6 +14,13 @@ void jm_aiperf_claims(struct jm_build *b, const struct jm_ifile *f, const struct
  * the tool. */
 void jm_aiperf_csv(struct jm_build *b, const struct jm_ifile *f);
 
+/* guidellm_claims.c: a benchmark's "metrics". old: up to version 0.3, where a name meant something else. */
+void jm_guidellm_claims(struct jm_build *b, const struct jm_ifile *f, const struct jm_jtoken *metrics,
+                        bool old);
+/* inference_perf_claims.c: a report; keys under prefix. */
+void jm_inference_perf_claims(struct jm_build *b, const struct jm_ifile *f, const struct jm_jtoken *doc,
+                              const char *prefix);
+
 /* aiperf_gpu.c: gpu_telemetry_export.jsonl as channels: energy counters and power gauges, a pair a GPU.
  * *span: first and last stamp. Returns the number of GPUs. */
 int jm_aiperf_gpu(struct jm_build *b, const struct jm_ifile *f, int64_t span[2]);

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "show/fmt.h"
+#include "show/formats.h"
 
 #include "base/banned.h"
 
@@ -42,58 +43,41 @@ const char *jm_explain_relative(char buf[32], double relative)
     return buf;
 }
 
-static void text_key(struct jm_jsonw *w, const char *key, const char *s)
-{
-    if (s)
-        jm_jsonw_kstr(w, key, s);
-}
-
-static void part(struct jm_jsonw *w, const char *key, const char *name, double v)
-{
-    if (!name)
-        return;
-    jm_jsonw_key(w, key);
-    jm_jsonw_object(w);
-    jm_jsonw_kstr(w, "name", name);
-    jm_jsonw_knum(w, "value", v);
-    jm_jsonw_end(w);
-}
-
 static void row(struct jm_jsonw *w, const struct jm_explain *x, const struct jm_explain_row *e)
 {
     jm_jsonw_object(w);
     jm_jsonw_kstr(w, "tool", e->tool);
-    text_key(w, "version", e->version);
+    jm_show_json_text(w, "version", e->version);
     jm_jsonw_kbool(w, "ours", e->ours);
     jm_jsonw_kstr(w, "name", e->key);
-    text_key(w, "metric", e->metric);
-    text_key(w, "formula", e->formula);
+    jm_show_json_text(w, "metric", e->metric);
+    jm_show_json_text(w, "formula", e->formula);
     jm_jsonw_knum(w, "value", e->have ? e->mean : NAN);
-    text_key(w, "unit", e->unit);
+    jm_show_json_text(w, "unit", e->unit);
     if (e->have && jm_explain_spread(x)) {
         jm_jsonw_knum(w, "p50", e->p50);
         jm_jsonw_knum(w, "p90", e->p90);
         jm_jsonw_knum(w, "p95", e->p95);
         jm_jsonw_knum(w, "p99", e->p99);
-        text_key(w, "quantiles", e->method);
+        jm_show_json_text(w, "quantiles", e->method);
     }
     if (e->n >= 0)
         jm_jsonw_ki64(w, "n", e->n);
-    part(w, "numerator", e->numerator_name, e->numerator);
-    part(w, "denominator", e->denominator_name, e->denominator);
+    jm_show_json_part(w, "numerator", e->numerator_name, e->numerator);
+    jm_show_json_part(w, "denominator", e->denominator_name, e->denominator);
     if (!isnan(e->relative))
         jm_jsonw_knum(w, "relative", e->relative);
-    text_key(w, "from", e->from);
-    text_key(w, "to", e->to);
-    text_key(w, "requests", e->requests);
-    text_key(w, "tokens", e->tokens);
+    jm_show_json_text(w, "from", e->from);
+    jm_show_json_text(w, "to", e->to);
+    jm_show_json_text(w, "requests", e->requests);
+    jm_show_json_text(w, "tokens", e->tokens);
     if (e->approximate)
         jm_jsonw_kbool(w, "approximate", true);
     if (e->claimed)
         jm_jsonw_kbool(w, "claimed", true);
-    text_key(w, "boundary", e->boundary);
+    jm_show_json_text(w, "boundary", e->boundary);
     jm_jsonw_kstr(w, "why", e->why);
-    text_key(w, "reason", e->reason);
+    jm_show_json_text(w, "reason", e->reason);
     jm_jsonw_end(w);
 }
 
@@ -108,9 +92,9 @@ int jm_explain_json(const struct jm_report *r, const struct jm_explain *x, struc
     jm_jsonw_key(&w, "run");
     jm_jsonw_object(&w);
     jm_jsonw_kstr(&w, "id", r->id);
-    text_key(&w, "label", r->label);
+    jm_show_json_text(&w, "label", r->label);
     jm_jsonw_kstr(&w, "file", r->file);
-    text_key(&w, "sha256", r->sha256);
+    jm_show_json_text(&w, "sha256", r->sha256);
     jm_jsonw_kstr(&w, "kind", r->kind);
     jm_jsonw_end(&w);
     jm_jsonw_kstr(&w, "metric", x->asked);
@@ -126,7 +110,7 @@ int jm_explain_json(const struct jm_report *r, const struct jm_explain *x, struc
     jm_jsonw_ki64(&w, "failed", x->failed);
     jm_jsonw_ki64(&w, "aborted_by_plan", x->planned); /* of the failed */
     jm_jsonw_end(&w);
-    text_key(&w, "note", x->note);
+    jm_show_json_text(&w, "note", x->note);
     jm_jsonw_key(&w, "rows");
     jm_jsonw_array(&w);
     for (size_t i = 0; i < x->n; i++)

@@ -13,6 +13,11 @@ int jm_show_csv(const struct jm_report *r, const struct jm_show_opts *o, struct 
                 struct jm_err *err);
 int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, struct jm_str *s,
                      struct jm_err *err);
+/* json.c: a member that is left out where there is no text; a numerator or denominator with its name, left
+ * out without one. */
+struct jm_jsonw;
+void jm_show_json_text(struct jm_jsonw *w, const char *key, const char *s);
+void jm_show_json_part(struct jm_jsonw *w, const char *key, const char *name, double v);
 /* Foreign text for a cell or a line of Markdown. */
 void jm_markdown_escape(struct jm_str *s, const char *t);
 int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct jm_str *s,

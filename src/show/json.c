@@ -13,7 +13,7 @@
 
 #include "base/banned.h"
 
-static void text_unless_null(struct jm_jsonw *w, const char *key, const char *s)
+void jm_show_json_text(struct jm_jsonw *w, const char *key, const char *s)
 {
     if (s)
         jm_jsonw_kstr(w, key, s);
@@ -66,7 +66,7 @@ static void interval(struct jm_jsonw *w, const struct jm_uncertainty *u)
     jm_jsonw_end(w);
 }
 
-static void part(struct jm_jsonw *w, const char *key, const char *name, double v)
+void jm_show_json_part(struct jm_jsonw *w, const char *key, const char *name, double v)
 {
     if (!name)
         return;
@@ -82,21 +82,21 @@ static void result(struct jm_jsonw *w, const struct jm_report *r, const struct j
     jm_jsonw_object(w);
     jm_jsonw_kstr(w, "metric", x->metric);
     jm_jsonw_kstr(w, "boundary", jm_boundary_name((int)x->q.boundary));
-    text_unless_null(w, "set", x->set);
+    jm_show_json_text(w, "set", x->set);
     if (x->window >= 0)
         jm_jsonw_kstr(w, "window", r->windows[x->window].name);
     if (x->trial >= 0)
         jm_jsonw_ki64(w, "trial", x->trial);
-    text_unless_null(w, "slice", x->slice);
-    text_unless_null(w, "phase", x->phase);
+    jm_show_json_text(w, "slice", x->slice);
+    jm_show_json_text(w, "phase", x->phase);
     if (!isnan(x->quantile))
         jm_jsonw_knum(w, "quantile", x->quantile);
     if (x->n >= 0)
         jm_jsonw_ki64(w, "n", x->n);
     jm_jsonw_knum(w, "value", x->q.have ? x->q.value : NAN);
     jm_jsonw_kstr(w, "unit", x->q.unit);
-    part(w, "numerator", x->numerator_name, x->numerator);
-    part(w, "denominator", x->denominator_name, x->denominator);
+    jm_show_json_part(w, "numerator", x->numerator_name, x->numerator);
+    jm_show_json_part(w, "denominator", x->denominator_name, x->denominator);
     interval(w, &x->q.u);
     jm_jsonw_kstr(w, "provenance", jm_provenance_name((int)x->q.provenance));
     jm_jsonw_key(w, "validity");
@@ -109,7 +109,7 @@ static void result(struct jm_jsonw *w, const struct jm_report *r, const struct j
         jm_jsonw_ki64(w, "of", x->of);
         jm_jsonw_ki64(w, "have", x->have_of);
     }
-    text_unless_null(w, "instrument", x->instrument);
+    jm_show_json_text(w, "instrument", x->instrument);
     jm_jsonw_end(w);
 }
 
@@ -118,12 +118,12 @@ static void run(struct jm_jsonw *w, const struct jm_report *r)
     jm_jsonw_key(w, "run");
     jm_jsonw_object(w);
     jm_jsonw_kstr(w, "id", r->id);
-    text_unless_null(w, "label", r->label);
+    jm_show_json_text(w, "label", r->label);
     jm_jsonw_kstr(w, "file", r->file);
-    text_unless_null(w, "sha256", r->sha256);
+    jm_show_json_text(w, "sha256", r->sha256);
     jm_jsonw_kstr(w, "created", r->created);
     jm_jsonw_kstr(w, "kind", r->kind);
-    text_unless_null(w, "source", r->source);
+    jm_show_json_text(w, "source", r->source);
     jm_jsonw_kbool(w, "sealed", r->sealed);
     jm_jsonw_kbool(w, "cut", r->cut);
     jm_jsonw_kbool(w, "simulated", r->simulated);
@@ -149,7 +149,7 @@ static void findings(struct jm_jsonw *w, const struct jm_report *r)
         jm_jsonw_kstr(w, "id", f->id);
         jm_jsonw_kstr(w, "severity", jm_severity_name((int)f->severity));
         jm_jsonw_kstr(w, "text", f->text);
-        text_unless_null(w, "evidence", f->evidence);
+        jm_show_json_text(w, "evidence", f->evidence);
         if (f->window >= 0)
             jm_jsonw_kstr(w, "window", r->windows[f->window].name);
         jm_jsonw_end(w);
@@ -206,7 +206,7 @@ static void energy(struct jm_jsonw *w, const struct jm_report *r)
         jm_jsonw_knum(w, "covered_s", e->covered_s);
         jm_jsonw_kstr(w, "method", e->method);
         jm_jsonw_kstr(w, "provenance", jm_provenance_name((int)c->provenance));
-        text_unless_null(w, "note", e->note);
+        jm_show_json_text(w, "note", e->note);
         jm_jsonw_end(w);
     }
     jm_jsonw_end(w);
