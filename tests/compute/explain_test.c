@@ -11,6 +11,7 @@
 
 #include "compute/explain.h"
 #include "compute/synthetic.h"
+#include "show/explain.h"
 
 static int64_t at(double s)
 {
@@ -405,6 +406,44 @@ static void what_is_not_known(void **state)
     syn_end(&s);
 }
 
+/* What the plan gave up is no failure of the server, and the header says so. */
+static void what_the_plan_gave_up(void **state)
+{
+    struct syn s;
+    struct jm_explain *x = NULL;
+    struct jm_str text;
+    struct jm_show_opts show = {.width = 80};
+    struct jm_request q;
+    (void)state;
+    syn_begin(&s, "given_up");
+    syn_window(&s, JM_R_MEASURE, 0, 0, 10);
+    syn_request(&s, 1, 0.1, 0.01, 10, 10);
+    syn_failed(&s, 2, 1, JM_END_HTTP_SERVER);
+    for (int i = 0; i < 2; i++) {
+        jm_request_init(&q);
+        q.t[JM_T_SCHEDULED] = q.t[JM_T_SENT] = SYN_NS(3 + i);
+        q.t[JM_T_CLOSED] = SYN_NS(4 + i);
+        q.end = JM_END_ABORTED;
+        q.planned_abort = 1;
+        syn_put(&s, &q, NULL, 0);
+    }
+    jm_compute_defaults(&opts);
+    syn_report(&s, &opts);
+    assert_int_equal(jm_explain(s.run, s.r, &opts, "e2e", &x, NULL), 0);
+    assert_int_equal(x->failed, 3);
+    assert_int_equal(x->planned, 2);
+    jm_str_init(&text);
+    assert_int_equal(jm_show_explain(s.r, x, "text", &show, &text, NULL), 0);
+    for (char *c = text.buf; *c; c++)
+        *c = (char)(*c == '\n' ? ' ' : *c);
+    assert_non_null(strstr(text.buf, "1 ok, 3 not (2 aborted by plan)"));
+    jm_str_reset(&text);
+    assert_int_equal(jm_show_explain(s.r, x, "markdown", &show, &text, NULL), 0);
+    assert_non_null(strstr(text.buf, "(4 requests: 1 ok, 3 not (2 aborted by plan))"));
+    jm_str_release(&text);
+    syn_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -417,6 +456,7 @@ int main(void)
         cmocka_unit_test(names),
         cmocka_unit_test(report_and_explanation_agree),
         cmocka_unit_test(what_is_not_known),
+        cmocka_unit_test(what_the_plan_gave_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
