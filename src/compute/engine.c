@@ -119,6 +119,20 @@ static void gauges(struct jm_engine_point *p, const struct jm_engine_reading *r)
     p->start = r->start_time;
 }
 
+/* Does the text say a number for q? NaN and Inf are none. */
+static bool number(const struct jm_engine_reading *r, enum jm_eq q)
+{
+    bool any = false;
+    for (size_t i = 0; i < r->n && jm_engine_row(r, q) >= 0; i++) {
+        if (r->dialect->map[r->s[i].map].q != q)
+            continue;
+        if (isfinite(r->s[i].value))
+            return true;
+        any = true;
+    }
+    return !any;
+}
+
 /* Counters go on from the last text that there was; a quantity that a text lacks stays where it was. */
 static void counters(struct jm_engine_line *l, struct jm_engine_point *p,
                      const struct jm_engine_point *before, const struct jm_engine_reading *r)
@@ -130,7 +144,8 @@ static void counters(struct jm_engine_line *l, struct jm_engine_point *p,
         double old = before ? before->sum[q] : NAN;
         bool here = jm_engine_row(r, (enum jm_eq)q) >= 0 ||
                     (q == JM_EQ_GEN_STEP && jm_engine_row(r, JM_EQ_SLOTS) >= 0);
-        p->sum[q] = !here ? old : (isnan(old) ? 0 : old) + (s.have[q] ? s.d[q] : 0);
+        p->sum[q] =
+            !here || !number(r, (enum jm_eq)q) ? old : (isnan(old) ? 0 : old) + (s.have[q] ? s.d[q] : 0);
     }
     p->resets = s.resets;
     p->vanished = s.vanished;

@@ -167,13 +167,17 @@ static int take(struct jm_engine_reading *r, const struct jm_prom_sample *s, str
     bool keyed = false;
     for (size_t i = 0; m[i].name; i++) {
         enum kind k = fits(&m[i], s);
-        if (k == NOT || isnan(s->value))
+        bool counts = k == VALUE && m[i].q < JM_EQ_COUNTERS;
+        if (k == NOT || (isnan(s->value) && !counts))
             continue;
         if (!keyed)
             keys(r->dialect, s, &key, &full);
         keyed = true;
         double scale = m[i].scale > 0 ? m[i].scale : 1;
         struct jm_engine_series one = {(uint16_t)i, key, full, 0, s->value * scale, NAN};
+        if (isnan(s->value)) /* a counter without a number is there: were it left out, it would begin at 0
+                                again */
+            one.value = INFINITY;
         if (k == CREATED) {
             one.value = NAN;
             one.created = s->value;

@@ -111,8 +111,12 @@ static void counter(const struct jm_engine_reading *a, const struct jm_engine_re
             continue;
         const struct jm_engine_series *before = same(a, &b->s[i]);
         double v = b->s[i].value;
-        if (!isfinite(v) || (before && !isfinite(before->value)))
+        if (!isfinite(v))
             continue;
+        if (before && !isfinite(before->value)) { /* what came while it said no number is not known */
+            out->resets++;
+            continue;
+        }
         /* a series that is new began at 0: labels appear with their first event */
         if (before && !out->restart && began_again(before, &b->s[i]))
             out->resets++;

@@ -347,6 +347,27 @@ static void llama_slots(void **state)
     jm_str_release(&out);
 }
 
+/* A counter that said no number and says one again: what came meanwhile is lost, and that has to be told. */
+static void counter_without_number(void **state)
+{
+    (void)state;
+    static const char nan[] = "# TYPE vllm:generation_tokens_total counter\n"
+                              "vllm:generation_tokens_total{engine=\"0\"} NaN\n",
+                      inf[] = "# TYPE vllm:generation_tokens_total counter\n"
+                              "vllm:generation_tokens_total{engine=\"0\"} 1e309\n",
+                      hundred[] = "# TYPE vllm:generation_tokens_total counter\n"
+                                  "vllm:generation_tokens_total{engine=\"0\"} 100\n";
+    struct pair p = step("vllm", nan, hundred);
+    assert_true(p.step.resets == 1 && p.step.d[JM_EQ_GEN_STEP] == 0);
+    end(&p);
+    p = step("vllm", inf, hundred);
+    assert_true(p.step.resets == 1 && p.step.d[JM_EQ_GEN_STEP] == 0);
+    end(&p);
+    p = step("vllm", inf, inf);
+    assert_true(p.step.resets == 0 && p.step.d[JM_EQ_GEN_STEP] == 0);
+    end(&p);
+}
+
 /* 10 answers under 20 ms, 30 under 40 ms and 60 more under 60 ms came in the window. */
 static const char hist_before[] = "# TYPE vllm:time_to_first_token_seconds histogram\n"
                                   "vllm:time_to_first_token_seconds_bucket{engine=\"0\",le=\"0.02\"} 5\n"
@@ -468,9 +489,9 @@ static void table(void **state)
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(vllm),        cmocka_unit_test(sglang),
-                                              cmocka_unit_test(others),      cmocka_unit_test(resets),
-                                              cmocka_unit_test(llama_slots), cmocka_unit_test(histograms),
-                                              cmocka_unit_test(excerpts),    cmocka_unit_test(table)};
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vllm),       cmocka_unit_test(sglang),      cmocka_unit_test(others),
+        cmocka_unit_test(resets),     cmocka_unit_test(llama_slots), cmocka_unit_test(counter_without_number),
+        cmocka_unit_test(histograms), cmocka_unit_test(excerpts),    cmocka_unit_test(table)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
