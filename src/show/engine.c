@@ -167,9 +167,14 @@ const char *jm_engine_within(char buf[JM_FMT], const struct jm_result *x)
         snprintf(buf, JM_FMT, "–");
     else if (!x->q.have || !x->q.u.method)
         snprintf(buf, JM_FMT, "%s", x->q.have ? jm_fmt_value(a, x->q.value, "s") : "over the last");
-    else
-        snprintf(buf, JM_FMT, "%.20s – %.20s", jm_fmt_tick(a, x->q.u.lo, "s"),
-                 jm_fmt_tick(b, x->q.u.hi, "s"));
+    else {
+        jm_fmt_tick(a, x->q.u.lo, "s");
+        jm_fmt_tick(b, x->q.u.hi, "s");
+        char *lo = strchr(a, ' '), *hi = strchr(b, ' ');
+        if (lo && hi && strcmp(lo, hi) == 0)
+            *lo = '\0'; /* "123.5 – 234.6 ms" */
+        snprintf(buf, JM_FMT, "%.20s – %.20s", a, b);
+    }
     return buf;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "compute/synthetic.h"
+#include "show/engine.h"
 #include "show/fmt.h"
 #include "show/show.h"
 
@@ -200,11 +201,46 @@ static void numbers(void **state)
     assert_string_equal(jm_fmt_pm(b, &q), "± 0.0032 %");
 }
 
+/* Bounds of a histogram's bucket that are wide: no digit of them is lost. */
+static void no_number_is_cut(void **state)
+{
+    struct jm_engine_source engine = {.url = "http://h", .title = "vLLM", .scrapes = 3};
+    struct jm_result x[3];
+    struct jm_report r = {.engine = &engine, .n_engine = 1, .results = x, .n_results = 3};
+    struct jm_show_opts o = {.width = 80};
+    struct jm_str text;
+    static const double q[] = {0.5, 0.9, 0.99};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        x[i] =
+            (struct jm_result){.metric = "engine.ttft", .quantile = q[i], .window = -1, .trial = -1, .n = 9};
+        x[i].q.have = true;
+        x[i].q.boundary = JM_B_NONE;
+        x[i].q.u = (struct jm_uncertainty){
+            .lo = i < 2 ? 0.1234567 : 0.00012345, .hi = 0.2345678, .method = "buckets"};
+    }
+    jm_str_init(&text);
+    struct jm_out out = {&text, &r, &o, 80};
+    jm_show_engine_text(&out);
+    assert_null(strstr(text.buf, ".."));
+    int n = 0;
+    for (const char *c = text.buf; (c = strstr(c, "123.5 – 234.6 ms")); c++)
+        n++;
+    assert_int_equal(n, 2);
+    assert_non_null(strstr(text.buf, "123.5 µs – 234.6 ms")); /* wider than its column */
+    jm_str_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json),         cmocka_unit_test(text_fits), cmocka_unit_test(csv_is_rectangular),
-        cmocka_unit_test(html_is_safe), cmocka_unit_test(numbers),   cmocka_unit_test(markdown_escapes),
+        cmocka_unit_test(json),
+        cmocka_unit_test(text_fits),
+        cmocka_unit_test(csv_is_rectangular),
+        cmocka_unit_test(html_is_safe),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(markdown_escapes),
+        cmocka_unit_test(no_number_is_cut),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
