@@ -368,6 +368,12 @@ static void fill(struct jm_explain_row *out, struct row *a, const struct pass *p
         out->mean = NAN;
         out->reason = why_none(a);
     }
+    bool rate = d->kind == JM_PK_TOKEN_RATE || d->kind == JM_PK_REQUEST_RATE || d->kind == JM_PK_GOOD_RATE;
+    if (rate && jm_run_env(p->run, "import.placed")) {
+        out->have = false;
+        out->mean = out->denominator = NAN;
+        out->reason = "the file does not say when its requests began";
+    }
 }
 
 /* Which rows: those of the family, ours first; and ours of the very id that was asked for. */

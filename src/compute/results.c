@@ -270,7 +270,8 @@ static int spans(struct jm_calc *c, const struct jm_calc_window *w)
     static const char sched[] = "output tokens of successful requests scheduled";
     const struct jm_spans *s = &w->tally.spans;
     const char *unknown = s->unknown ? "tokens-unknown" : NULL;
-    if (!s->any)
+    if (!s->any ||
+        jm_run_env(c->run, "import.placed")) /* all at once is where they were put, not when they were */
         return 0;
     int rc = plain(c, w, "tokens_per_s.wall", s->output, sched, jm_spans_wall(s),
                    "seconds, first scheduled to last end", unknown);
@@ -307,7 +308,10 @@ static bool watched(const struct jm_calc *c, const struct jm_tally *t)
 int jm_results_throughput(struct jm_calc *c, const struct jm_calc_window *w)
 {
     const struct jm_tally *t = &w->tally;
-    const char *none = watched(c, t) ? NULL : "no-requests";
+    const char *none = !watched(c, t) ? "no-requests"
+                       : jm_run_env(c->run, "import.placed") && jm_run_env(c->run, "import.missing.duration")
+                           ? "no-duration"
+                           : NULL;
     int rc = plain(c, w, "tokens_per_s", t->output, "output tokens", w->seconds, "seconds",
                    none                ? none
                    : t->unknown_output ? "tokens-unknown"

@@ -224,6 +224,24 @@ class Others(Files):
             self.assertEqual([r["end"] for r in d["requests"]], ["ok", "ok", "rate-limit"])
             self.assertEqual(len(d["raw"]), 2)
 
+    def test_rates_without_a_time(self):
+        # Requests that do not say when they began stand at the start of their window: from the first to the last of them is no
+        # time that anybody measured. Of llmperf's list alone even the duration is not known, so there is no rate at all.
+        one = {"error_code": None, "error_msg": "", "inter_token_latency_s": 0.5, "ttft_s": 1.0, "end_to_end_latency_s": 10.0,
+               "request_output_throughput_token_per_s": 2.0, "number_total_tokens": 30, "number_output_tokens": 20,
+               "number_input_tokens": 10}
+        d = self.load(self.write("a_individual_responses.json", [one] * 50), "llmperf")
+        rates = [r for r in d["show"]["results"] if "_per_s" in r["metric"] and ".per_" not in r["metric"] and
+                 not r["metric"].startswith("prefill")]
+        self.assertEqual([r["metric"] for r in rates if r["value"] is not None], [])
+        p = run("show", self.path("r.jmr"), "--explain", "throughput")
+        self.assertNotIn("100.0", p.stdout)  # 50 x 20 / 10 s
+        old = {k: v for k, v in vllm().items() if k != "start_times"}
+        d = self.load(self.write("v.json", old), "vllm")
+        rates = {r["metric"]: r["value"] for r in d["show"]["results"] if "_per_s" in r["metric"] and r.get("window")}
+        self.assertEqual((rates["tokens_per_s"], rates["requests_per_s"]), (6.0, 1.5))
+        self.assertFalse([m for m in rates if m.endswith((".wall", "span", ".any"))], rates)
+
     def test_evalscope(self):
         os.mkdir(self.path("es"))
         self.write("es/benchmark_summary.json", {"Test Duration (s)": 2.0, "Concurrency": 2, "Total Requests": 3,
