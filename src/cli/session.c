@@ -160,7 +160,7 @@ int jm_session_finish(struct jm_session *s, int rc, struct jm_err *err)
     int end = jm_recorder_finish(s->rec, rc < 0 ? &own : err);
     s->rec = NULL;
     if (rc < 0 && end < 0)
-        jm_cli_say(s->cli, "and the run file could not be finished: %s", own.text);
+        jm_cli_say(s->cli, "the run file could not be finished: %s", own.text);
     if (rc < 0 && !s->begun)
         jm_run_remove(s->path.buf, NULL); /* nothing was measured, and its name is wanted for the next try */
     return rc < 0 ? rc : end;
