@@ -68,9 +68,9 @@ class Torture(unittest.TestCase):
                         self.assertTrue(r.stderr.startswith(b"joulemark"), where)
                     else:
                         if same_out:
-                            self.assertEqual(r.stdout, good.stdout, where)
+                            self.assertTrue(r.stdout == good.stdout, where)  # assertEqual would compare them for minutes
                         if same_files:
-                            self.assertEqual(self.outputs(), files, where)
+                            self.assertTrue(self.outputs() == files, where)
 
     def test_help(self):
         self.torture("help", "mark")
