@@ -6,6 +6,7 @@ Whatever fails, a command ends with one of its statuses, not with a signal; it s
 says that it succeeded, standard output and files are what they are without a failure. Small counts are tried for every
 n, large ones at places spread over all.
 """
+import functools
 import glob
 import os
 import shutil
@@ -21,6 +22,7 @@ BUILD = os.environ["JM_BUILD"]
 PLACES = int(os.environ.get("JM_TORTURE_PLACES", "60"))
 
 
+@functools.cache  # the build folder may hold whole Python environments
 def preload():
     found = glob.glob(os.path.join(BUILD, "**", "libfail.so"), recursive=True) or glob.glob(os.path.join(BUILD, "libfail.so"))
     return found[0] if found else None
