@@ -23,35 +23,64 @@ double jm_acc_mean(const struct jm_acc *a)
     return a->weight > 0 ? a->sum / a->weight : NAN;
 }
 
+static int to_histogram(struct jm_acc *a)
+{
+    struct jm_loghist *h = calloc(1, sizeof *h);
+    if (!h)
+        return JM_ENOMEM;
+    jm_acc_histogram(a, h);
+    free(a->v);
+    a->v = NULL;
+    a->n = a->cap = 0;
+    a->h = h;
+    return 0;
+}
+
+/* Room for one more value, here or, beyond the bound, in the histogram. */
+static int make_room(struct jm_acc *a)
+{
+    size_t cap = a->cap ? 2 * a->cap : 256;
+    if (cap > (a->most ? a->most : EXACT_MOST))
+        return to_histogram(a);
+    struct jm_pair *p = realloc(a->v, cap * sizeof *p);
+    if (!p)
+        return JM_ENOMEM;
+    a->v = p;
+    a->cap = cap;
+    return 0;
+}
+
 int jm_acc_add(struct jm_acc *a, double v, double weight)
 {
     if (isnan(v) || !(weight > 0))
         return 0;
+    if (!a->h && a->n == a->cap && make_room(a))
+        return JM_ENOMEM;
     weight = fmin(weight, 1e12); /* what a file says can be any number */
     a->sum += v * weight;
     a->weight += weight;
-    if (a->h) {
+    if (a->h)
         jm_loghist_add(a->h, v * 1e9, (uint64_t)weight);
-        return 0;
-    }
-    if (a->n == a->cap) {
-        size_t cap = a->cap ? 2 * a->cap : 256;
-        if (cap > (a->most ? a->most : EXACT_MOST)) {
-            if (!(a->h = calloc(1, sizeof *a->h)))
-                return JM_ENOMEM;
-            struct jm_acc kept = *a;
-            kept.h = NULL;
-            jm_acc_histogram(&kept, a->h);
-            jm_loghist_add(a->h, v * 1e9, (uint64_t)weight);
-            return 0;
-        }
-        struct jm_pair *p = realloc(a->v, cap * sizeof *p);
-        if (!p)
-            return JM_ENOMEM;
-        a->v = p;
-        a->cap = cap;
-    }
-    a->v[a->n++] = (struct jm_pair){v, weight};
+    else
+        a->v[a->n++] = (struct jm_pair){v, weight};
+    return 0;
+}
+
+int jm_acc_merge(struct jm_acc *a, const struct jm_acc *b)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < b->n; i++)
+        rc = jm_acc_add(a, b->v[i].v, b->v[i].w);
+    if (rc || !b->h)
+        return rc;
+    if (!a->h && to_histogram(a))
+        return JM_ENOMEM;
+    for (size_t i = 0; i < JM_LOGHIST_N; i++)
+        a->h->count[i] += b->h->count[i];
+    a->h->zeros += b->h->zeros;
+    a->h->total += b->h->total;
+    a->sum += b->sum;
+    a->weight += b->weight;
     return 0;
 }
 
@@ -85,10 +114,10 @@ static double nth(const struct jm_acc *a, double k)
 
 double jm_acc_quantile(const struct jm_acc *a, double q, enum jm_quantile_kind kind)
 {
-    if (!a->n)
-        return NAN;
     if (a->h)
         return jm_loghist_quantile(a->h, q);
+    if (!a->n)
+        return NAN;
     if (kind == JM_Q_FLOOR)
         return nth(a, floor(a->weight * q));
     if (kind == JM_Q_SHARE) {

@@ -23,11 +23,13 @@ struct jm_acc {
     size_t n, cap;
     size_t most; /* values kept one by one; 0: 2 million */
     double sum, weight;
-    struct jm_loghist *h; /* NULL: all values are in v */
+    struct jm_loghist *h; /* NULL: all values are in v; else v is empty */
 };
 
 int jm_acc_add(struct jm_acc *a, double v, double weight); /* NAN is no value; JM_ENOMEM */
-double jm_acc_mean(const struct jm_acc *a);                /* NAN: empty */
+/* Adds all that b holds. JM_ENOMEM. */
+int jm_acc_merge(struct jm_acc *a, const struct jm_acc *b);
+double jm_acc_mean(const struct jm_acc *a); /* NAN: empty */
 void jm_acc_sort(struct jm_acc *a);
 /* Sorted before. Of a histogram every kind is interpolated in its bucket. NAN: empty. */
 double jm_acc_quantile(const struct jm_acc *a, double q, enum jm_quantile_kind kind);

@@ -39,6 +39,8 @@ struct jm_calc_window {
     struct jm_tally tally;
     struct jm_samples lat[JM_LAT_COUNT];
     struct jm_acc gap[JM_GAP_COUNT];
+    struct jm_acc
+        gap_common; /* while requests are gone through: gaps that are in all kinds but the interpolated */
     struct jm_engine_window *engine; /* NULL: the engine says nothing; in the report */
 };
 
@@ -112,6 +114,8 @@ int jm_energy_rows(struct jm_calc *c);
 bool jm_energy_channel(const struct jm_channel *ch); /* is integrated */
 /* compute/tokens.c: tallies, latencies of all windows in one pass over the requests and their events. */
 int jm_tally_requests(struct jm_calc *c);
+/* When all requests have been gone through. JM_ENOMEM. */
+int jm_tally_done(struct jm_calc_window *w);
 void jm_tally_release(struct jm_calc_window *w);
 bool jm_request_qualifies(const struct jm_request *q, const struct jm_slo *slo);
 bool jm_slo_given(const struct jm_slo *slo);
@@ -126,7 +130,7 @@ int jm_results_latency(struct jm_calc *c, const struct jm_calc_window *w);
 /* compute/slices.c: parts of the windows by slice of the workload. */
 int jm_slices_init(struct jm_calc *c);
 void jm_slices_release(struct jm_calc *c);
-void jm_slices_done(struct jm_calc *c);                                                  /* after the tally */
+int jm_slices_done(struct jm_calc *c); /* jm_tally_done of each part */
 const struct jm_slo *jm_slices_slo(const struct jm_calc *c, const struct jm_request *q); /* of its slice */
 bool jm_slices_slo_given(const struct jm_calc *c);
 /* The part of the window that the request belongs to; NULL: none. */

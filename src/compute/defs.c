@@ -187,11 +187,9 @@ static double ns_between(int64_t from, int64_t to)
     return (double)(int64_t)((uint64_t)to - (uint64_t)from);
 }
 
-static int chunk_gaps(const struct jm_request *q, const struct jm_token_event *ev, size_t n_ev, bool any,
-                      bool visible, jm_gap_fn put, void *self)
+static int chunk_gaps(const struct jm_token_event *ev, size_t n_ev, bool visible, jm_gap_fn put, void *self)
 {
-    int64_t before =
-        any && q->t[JM_T_FIRST_CHUNK] >= 0 && q->t[JM_T_FIRST_CHUNK] < ev[0].t ? q->t[JM_T_FIRST_CHUNK] : -1;
+    int64_t before = -1;
     int rc = 0;
     for (size_t i = 0; !rc && i < n_ev; i++) {
         if (visible && !is_visible(&ev[i]))
@@ -200,9 +198,33 @@ static int chunk_gaps(const struct jm_request *q, const struct jm_token_event *e
             rc = put(self, ns_between(before, ev[i].t), 1);
         before = ev[i].t;
     }
-    if (!rc && any && q->t[JM_T_LAST_CHUNK] > ev[n_ev - 1].t)
-        rc = put(self, ns_between(ev[n_ev - 1].t, q->t[JM_T_LAST_CHUNK]), 1);
     return rc;
+}
+
+int jm_request_end_gaps(const struct jm_request *q, const struct jm_token_event *ev, size_t n_ev,
+                        jm_gap_fn put, void *self)
+{
+    int64_t first = q->t[JM_T_FIRST_CHUNK], last = q->t[JM_T_LAST_CHUNK];
+    int rc = 0;
+    if (first >= 0 && first < ev[0].t)
+        rc = put(self, ns_between(first, ev[0].t), 1);
+    if (!rc && last > ev[n_ev - 1].t)
+        rc = put(self, ns_between(ev[n_ev - 1].t, last), 1);
+    return rc;
+}
+
+/* As many events as tokens: one that does not say its count holds one. */
+static bool is_single(size_t n_ev, int64_t n)
+{
+    return n >= 0 && (uint64_t)n == n_ev;
+}
+
+bool jm_request_gaps_agree(const struct jm_token_event *ev, size_t n_ev, int64_t n)
+{
+    bool yes = n_ev > 0;
+    for (size_t i = 0; yes && i < n_ev; i++)
+        yes = tokens_in(&ev[i], is_single(n_ev, n)) == 1;
+    return yes;
 }
 
 static int zero_gaps(const struct jm_token_event *ev, size_t n_ev, bool visible, bool single, jm_gap_fn put,
@@ -236,8 +258,9 @@ int jm_request_gaps(const struct jm_request *q, const struct jm_token_event *ev,
     if (!ev || !n_ev)
         return JM_EABSENT;
     if (which == JM_GAP_ZERO)
-        return zero_gaps(ev, n_ev, visible, n >= 0 && (uint64_t)n == n_ev, put, self);
-    return chunk_gaps(q, ev, n_ev, which == JM_GAP_ANY_CHUNK, visible, put, self);
+        return zero_gaps(ev, n_ev, visible, is_single(n_ev, n), put, self);
+    int rc = which == JM_GAP_ANY_CHUNK ? jm_request_end_gaps(q, ev, n_ev, put, self) : 0;
+    return rc ? rc : chunk_gaps(ev, n_ev, visible, put, self);
 }
 
 /* Bucket 0 holds all below 2^10 ns; then JM_LOGHIST_SUB equal parts of each octave. */
@@ -249,7 +272,6 @@ void jm_loghist_add(struct jm_loghist *h, double ns, uint64_t times)
         h->zeros += times;
         return;
     }
-    h->sum += ns * (double)times;
     if (ns >= 1024) {
         uint64_t v = ns < 9e18 ? (uint64_t)ns : (uint64_t)9e18;
         int e = 63 - __builtin_clzll((unsigned long long)v);

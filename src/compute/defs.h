@@ -79,6 +79,12 @@ extern const char *const jm_gap_ids[JM_GAP_COUNT];
 typedef int (*jm_gap_fn)(void *self, double ns, int64_t times);
 int jm_request_gaps(const struct jm_request *q, const struct jm_token_event *ev, size_t n_ev,
                     enum jm_gap which, bool visible, int64_t n, jm_gap_fn put, void *self);
+/* The part of JM_GAP_ANY_CHUNK that JM_GAP_CHUNK does not have: before the first and after the last event. */
+int jm_request_end_gaps(const struct jm_request *q, const struct jm_token_event *ev, size_t n_ev,
+                        jm_gap_fn put, void *self);
+/* Each event holds one token: the gaps of JM_GAP_CHUNK are then those of JM_GAP_ZERO too, and with the ones
+ * at the ends those of JM_GAP_ANY_CHUNK. n: output tokens, -1 unknown. */
+bool jm_request_gaps_agree(const struct jm_token_event *ev, size_t n_ev, int64_t n);
 
 /* Log-linear histogram for what is too many to keep: 64 sub-buckets an octave from 1.024 us, 1.6 % wide;
  * quantiles are interpolated inside them. Zeros are counted apart. */
@@ -88,7 +94,6 @@ struct jm_loghist {
     uint64_t count[JM_LOGHIST_N];
     uint64_t zeros; /* and what is below: clocks that went back */
     uint64_t total; /* with the zeros */
-    double sum;
 };
 void jm_loghist_add(struct jm_loghist *h, double ns, uint64_t times);
 double jm_loghist_edge(size_t i); /* lower edge of a bucket, s */

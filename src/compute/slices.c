@@ -118,13 +118,13 @@ struct jm_calc_window *jm_slices_part(const struct jm_calc *c, const struct jm_c
     return i < 0 ? NULL : &s->part[k * s->n + (size_t)i];
 }
 
-void jm_slices_done(struct jm_calc *c)
+int jm_slices_done(struct jm_calc *c)
 {
     struct jm_slices *s = c->slices;
-    for (size_t i = 0; s && i < s->windows * s->n; i++) {
-        s->part[i].tally.u_output = sqrt(s->part[i].tally.u_output);
-        s->part[i].tally.u_qualified = sqrt(s->part[i].tally.u_qualified);
-    }
+    int rc = 0;
+    for (size_t i = 0; !rc && s && i < s->windows * s->n; i++)
+        rc = jm_tally_done(&s->part[i]);
+    return rc;
 }
 
 static const char *only_slice(const struct jm_calc *c, const struct jm_calc_window *w)

@@ -213,6 +213,44 @@ static int put_gap(void *self, double ns, int64_t times)
     return jm_acc_add(a, ns / 1e9, (double)times);
 }
 
+static int gap(struct jm_acc *a, enum jm_gap g, const struct jm_request *q, const struct jm_token_event *ev,
+               size_t n)
+{
+    return jm_request_gaps(q, ev, n, g, false, q->output_tokens, put_gap, a) == JM_ENOMEM ? JM_ENOMEM : 0;
+}
+
+/* Most streams bring a token an event, and three of the four kinds are then the same many gaps: they are kept
+ * once, and handed to each kind at the end. */
+static int gaps(struct jm_calc_window *w, const struct jm_request *q, const struct jm_token_event *ev,
+                size_t n)
+{
+    int rc = 0;
+    if (ev && jm_request_gaps_agree(ev, n, q->output_tokens)) {
+        rc = gap(&w->gap_common, JM_GAP_CHUNK, q, ev, n);
+        if (!rc)
+            rc = jm_request_end_gaps(q, ev, n, put_gap, &w->gap[JM_GAP_ANY_CHUNK]);
+        return rc ? rc : gap(&w->gap[JM_GAP_INTERPOLATED], JM_GAP_INTERPOLATED, q, ev, n);
+    }
+    for (int g = 0; !rc && g < JM_GAP_COUNT; g++)
+        rc = gap(&w->gap[g], (enum jm_gap)g, q, ev, n);
+    return rc;
+}
+
+int jm_tally_done(struct jm_calc_window *w)
+{
+    int rc = 0;
+    w->tally.u_output = sqrt(w->tally.u_output);
+    w->tally.u_qualified = sqrt(w->tally.u_qualified);
+    for (int g = 0; !rc && g < JM_GAP_COUNT; g++) {
+        w->gap[g].most = GAPS_EXACT;
+        if (g != JM_GAP_INTERPOLATED)
+            rc = jm_acc_merge(&w->gap[g], &w->gap_common);
+    }
+    jm_acc_release(&w->gap_common);
+    w->gap_common = (struct jm_acc){0};
+    return rc;
+}
+
 /* What a successful request measures, in the windows that it was scheduled in. */
 static int latencies(struct jm_calc *c, const struct jm_request *q, const struct jm_token_event *ev, size_t n)
 {
@@ -227,11 +265,8 @@ static int latencies(struct jm_calc *c, const struct jm_request *q, const struct
             for (int l = 0; !rc && l < JM_LAT_COUNT; l++)
                 rc = jm_samples_add(&p->lat[l],
                                     jm_request_measure(q, ev, n, (enum jm_lat)l, q->output_tokens));
-            for (int g = 0; !rc && g < JM_GAP_COUNT; g++)
-                rc = jm_request_gaps(q, ev, n, (enum jm_gap)g, false, q->output_tokens, put_gap,
-                                     &p->gap[g]) == JM_ENOMEM
-                         ? JM_ENOMEM
-                         : 0;
+            if (!rc)
+                rc = gaps(p, q, ev, n);
         }
     }
     return rc ? jm_err_set(c->err, rc, "out of memory for the latencies of the requests") : 0;
@@ -388,12 +423,13 @@ int jm_tally_requests(struct jm_calc *c)
             without_events(c, &q[i]);
             rc = latencies(c, &q[i], NULL, 0);
         }
-    for (size_t k = 0; k < c->n_win + c->n_cover; k++) {
-        struct jm_tally *t = &c->win[k].tally;
-        t->u_output = sqrt(t->u_output);
-        t->u_qualified = sqrt(t->u_qualified);
-    }
-    jm_slices_done(c);
+    int end = 0;
+    for (size_t k = 0; !end && k < c->n_win + c->n_cover; k++)
+        end = jm_tally_done(&c->win[k]);
+    if (!end)
+        end = jm_slices_done(c);
+    if (!rc && end)
+        rc = jm_err_set(c->err, end, "out of memory for the gaps between tokens");
     free(p.had_events);
     return rc;
 }
@@ -406,4 +442,5 @@ void jm_tally_release(struct jm_calc_window *w)
     free(w->tally.osl.v);
     for (int g = 0; g < JM_GAP_COUNT; g++)
         jm_acc_release(&w->gap[g]);
+    jm_acc_release(&w->gap_common);
 }
