@@ -444,6 +444,7 @@ int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opt
         rc = jm_load_probe(&b->lc, cli->common->proc_root, &ep, err);
     if (!rc && !b->lc.model && ep.model[0])
         b->lc.model = ep.model;
+    b->lc.at = &ep; /* each slice of a plan would ask again */
     snprintf(source, sizeof source, "bench %s", url);
     /* prompts and limits first: what the endpoint refuses then leaves no run file behind */
     if (!rc)

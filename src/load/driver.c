@@ -333,7 +333,12 @@ static void settle_counts(struct jm_load *l)
 static int find_model(struct jm_load *l, struct jm_err *err)
 {
     const struct jm_dialect_row *row;
-    int rc = jm_probe_engine(&l->cfg, &l->at, err);
+    int rc = 0;
+    if (l->cfg.at)
+        l->at = *l->cfg.at;
+    else
+        rc = jm_probe_engine(&l->cfg, &l->at, err);
+    l->cfg.at = NULL;
     if (rc)
         return rc;
     snprintf(l->model, sizeof l->model, "%s", l->cfg.model ? l->cfg.model : l->at.model);

@@ -64,9 +64,10 @@ struct jm_load_cfg {
     enum jm_load_http http; /* curl */
     bool compressed;        /* curl: asks for compressed answers */
     bool keep_text;
-    bool keep_behind;     /* keep with each token event how late it was read */
-    int64_t max_requests; /* 0: no limit */
-    int64_t first_id;     /* id of the first request; 0: 1 */
+    bool keep_behind;             /* keep with each token event how late it was read */
+    const struct jm_endpoint *at; /* what jm_load_probe said of the URL; NULL: it is asked. Not kept. */
+    int64_t max_requests;         /* 0: no limit */
+    int64_t first_id;             /* id of the first request; 0: 1 */
     const struct jm_log *log;
 };
 
