@@ -68,15 +68,15 @@ void jm_body_span(struct jm_body *b, const char *key, struct jm_span v)
         jm_jsonw_kspan(&b->w, key, v);
 }
 
-void jm_body_i64(struct jm_body *b, const char *key, int64_t v)
+void jm_body_count(struct jm_body *b, const char *key, int64_t v)
 {
-    if (!jm_body_theirs(b, key))
+    if (v >= 0 && !jm_body_theirs(b, key))
         jm_jsonw_ki64(&b->w, key, v);
 }
 
 void jm_body_num(struct jm_body *b, const char *key, double v)
 {
-    if (!jm_body_theirs(b, key))
+    if (!isnan(v) && !jm_body_theirs(b, key))
         jm_jsonw_knum(&b->w, key, v);
 }
 

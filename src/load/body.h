@@ -20,8 +20,8 @@ void jm_body_open(struct jm_body *b, const struct jm_ask *a, struct jm_str *out)
 /* Each writes a member unless the user's object has it. */
 void jm_body_str(struct jm_body *b, const char *key, const char *v);
 void jm_body_span(struct jm_body *b, const char *key, struct jm_span v);
-void jm_body_i64(struct jm_body *b, const char *key, int64_t v);
-void jm_body_num(struct jm_body *b, const char *key, double v);
+void jm_body_count(struct jm_body *b, const char *key, int64_t v); /* below 0: not sent */
+void jm_body_num(struct jm_body *b, const char *key, double v);    /* NAN: not sent */
 void jm_body_bool(struct jm_body *b, const char *key, bool v);
 void jm_body_raw(struct jm_body *b, const char *key, struct jm_span json);
 /* Whether the user's object has this member. */

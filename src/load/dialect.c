@@ -107,6 +107,16 @@ bool jm_said_scan(const struct jm_jsonscan *scan, struct jm_span doc, struct jm_
     return !out->bad;
 }
 
+bool jm_said_answer(const struct jm_jsonscan *scan, struct jm_span doc, size_t error, struct jm_jsonfound *f,
+                    struct jm_said *out)
+{
+    if (!jm_said_scan(scan, doc, f, out))
+        return false;
+    if (jm_found(&f[error]))
+        jm_said_failed(out, doc);
+    return !out->failed;
+}
+
 void jm_said_failed(struct jm_said *out, struct jm_span doc)
 {
     out->failed = true;

@@ -101,6 +101,9 @@ bool jm_said_event(const struct jm_sse_event *ev, struct jm_span *data, struct j
 /* Finds the members; false, and out->bad, when this is no JSON object. Clears *out. */
 bool jm_said_scan(const struct jm_jsonscan *scan, struct jm_span doc, struct jm_jsonfound *f,
                   struct jm_said *out);
+/* The same where f[error] tells of an error: false then too, with out->failed. */
+bool jm_said_answer(const struct jm_jsonscan *scan, struct jm_span doc, size_t error, struct jm_jsonfound *f,
+                    struct jm_said *out);
 /* Notes an error with the words of the document. */
 void jm_said_failed(struct jm_said *out, struct jm_span doc);
 /* Adds a string that tokens became, unless it is absent, null or empty. */

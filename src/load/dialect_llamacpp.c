@@ -2,7 +2,6 @@
 /* POST /completion of llama.cpp's server. Each event counts the tokens up to here (tokens_predicted), which
  * holds where its own list of ids does not: text is held back until its characters are whole, and then comes
  * with the last id alone. The last event has stop: true; no [DONE]. */
-#include <math.h>
 #include <string.h>
 
 #include "load/body.h"
@@ -54,12 +53,8 @@ static void finish(const struct jm_jsonfound *f, struct jm_said *out)
 static void read_doc(const struct jm_jsonscan *scan, struct jm_span doc, struct jm_said *out)
 {
     struct jm_jsonfound f[PATHS];
-    if (!jm_said_scan(scan, doc, f, out))
+    if (!jm_said_answer(scan, doc, ERROR, f, out))
         return;
-    if (jm_found(&f[ERROR])) {
-        jm_said_failed(out, doc);
-        return;
-    }
     if (!f[CONTENT].hits && !f[STOP].hits) {
         out->bad = true;
         return;
@@ -108,12 +103,10 @@ static int llamacpp_write(const struct jm_ask *a, struct jm_str *body, struct jm
     else
         jm_body_span(&b, "prompt", a->text);
     jm_body_bool(&b, "stream", a->stream);
-    if (a->max_tokens >= 0)
-        jm_body_i64(&b, "n_predict", a->max_tokens);
+    jm_body_count(&b, "n_predict", a->max_tokens);
     if (a->ignore_eos)
         jm_body_bool(&b, "ignore_eos", true);
-    if (!isnan(a->temperature))
-        jm_body_num(&b, "temperature", a->temperature);
+    jm_body_num(&b, "temperature", a->temperature);
     return jm_body_close(&b, err);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* POST /api/v1/chat of LM Studio: named events, of which message.delta, reasoning.delta and
  * tool_call.arguments carry tokens; chat.end has the counts. Loading the model has events of its own. */
-#include <math.h>
 #include <string.h>
 
 #include "load/body.h"
@@ -63,12 +62,8 @@ static void lmstudio_event(const struct jm_reader *r, const struct jm_sse_event 
 static void lmstudio_whole(const struct jm_reader *r, struct jm_span body, struct jm_said *out)
 {
     struct jm_jsonfound f[PATHS];
-    if (!jm_said_scan(&r->whole, body, f, out))
+    if (!jm_said_answer(&r->whole, body, ERROR, f, out))
         return;
-    if (jm_found(&f[ERROR])) {
-        jm_said_failed(out, body);
-        return;
-    }
     out->bad = !f[CONTENT].hits || f[CONTENT].v.type != JM_J_ARRAY;
     out->choices = true;
     jm_said_piece(out, &f[ARGUMENTS], 0);
@@ -86,10 +81,8 @@ static int lmstudio_write(const struct jm_ask *a, struct jm_str *body, struct jm
     jm_body_str(&b, "model", a->model);
     jm_body_bool(&b, "stream", a->stream);
     jm_body_bool(&b, "store", false);
-    if (a->max_tokens >= 0)
-        jm_body_i64(&b, "max_output_tokens", a->max_tokens);
-    if (!isnan(a->temperature))
-        jm_body_num(&b, "temperature", a->temperature);
+    jm_body_count(&b, "max_output_tokens", a->max_tokens);
+    jm_body_num(&b, "temperature", a->temperature);
     return jm_body_close(&b, err);
 }
 

@@ -2,7 +2,6 @@
 /* POST /api/generate and /api/chat of Ollama: NDJSON. The last line has done: true and the counts, each of
  * which is left out where it is 0 or not known (ollama #2068, #3427): missing is unknown. load_duration tells
  * that the model was loaded for this request, which is inside its TTFT. */
-#include <math.h>
 #include <string.h>
 
 #include "load/body.h"
@@ -18,12 +17,8 @@ enum { ERROR, DONE, FINISH, PROMPT, OUTPUT, LOAD, TEXT, THINKING, TOOLS, PATHS }
 static void read_doc(const struct jm_jsonscan *scan, struct jm_span doc, struct jm_said *out)
 {
     struct jm_jsonfound f[PATHS];
-    if (!jm_said_scan(scan, doc, f, out))
+    if (!jm_said_answer(scan, doc, ERROR, f, out))
         return;
-    if (jm_found(&f[ERROR])) {
-        jm_said_failed(out, doc);
-        return;
-    }
     if (!f[DONE].hits && !f[TEXT].hits) {
         out->bad = true;
         return;
@@ -58,10 +53,8 @@ static int members(struct jm_body *b, struct jm_err *err)
     jm_body_str(b, "model", a->model);
     jm_body_bool(b, "stream", a->stream);
     jm_body_nest(b, "options");
-    if (a->max_tokens >= 0)
-        jm_body_i64(b, "num_predict", a->max_tokens);
-    if (!isnan(a->temperature))
-        jm_body_num(b, "temperature", a->temperature);
+    jm_body_count(b, "num_predict", a->max_tokens);
+    jm_body_num(b, "temperature", a->temperature);
     jm_body_unnest(b);
     return jm_body_close(b, err);
 }

@@ -2,7 +2,6 @@
 /* POST /v1/responses. Named events; only *.delta carries tokens (sub2api #5526), the others tell of
  * structure. Usage comes with response.completed or response.incomplete, which is the end: there is no
  * [DONE]. */
-#include <math.h>
 #include <string.h>
 
 #include "load/body.h"
@@ -139,12 +138,8 @@ static void texts(struct jm_span output, struct jm_said *out)
 static void responses_whole(const struct jm_reader *r, struct jm_span body, struct jm_said *out)
 {
     struct jm_jsonfound f[PATHS];
-    if (!jm_said_scan(&r->whole, body, f, out))
+    if (!jm_said_answer(&r->whole, body, ERROR, f, out))
         return;
-    if (jm_found(&f[ERROR])) {
-        jm_said_failed(out, body);
-        return;
-    }
     if (!f[DELTA].hits || f[DELTA].v.type != JM_J_ARRAY) {
         out->bad = true;
         return;
@@ -168,10 +163,8 @@ static int responses_write(const struct jm_ask *a, struct jm_str *body, struct j
         jm_body_span(&b, "input", a->text);
     jm_body_str(&b, "model", a->model);
     jm_body_bool(&b, "stream", a->stream);
-    if (a->max_tokens >= 0)
-        jm_body_i64(&b, "max_output_tokens", a->max_tokens);
-    if (!isnan(a->temperature))
-        jm_body_num(&b, "temperature", a->temperature);
+    jm_body_count(&b, "max_output_tokens", a->max_tokens);
+    jm_body_num(&b, "temperature", a->temperature);
     return jm_body_close(&b, err);
 }
 

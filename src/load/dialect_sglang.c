@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* POST /generate of SGLang. Each event has all text up to here (or, with incremental streaming, what is new)
  * and the counts up to here in meta_info; the end is [DONE]. A finish reason is an object with a type. */
-#include <math.h>
 #include <string.h>
 
 #include "load/body.h"
@@ -25,12 +24,8 @@ enum { ERROR, TEXT, META, PROMPT, OUTPUT, CACHED, REASONING, FINISH, MESSAGE, FI
 static void read_doc(const struct jm_jsonscan *scan, struct jm_span doc, struct jm_said *out)
 {
     struct jm_jsonfound f[PATHS];
-    if (!jm_said_scan(scan, doc, f, out))
+    if (!jm_said_answer(scan, doc, ERROR, f, out))
         return;
-    if (jm_found(&f[ERROR])) {
-        jm_said_failed(out, doc);
-        return;
-    }
     if (!f[TEXT].hits && !f[META].hits && !f[IDS].hits) {
         out->bad = true;
         return;
@@ -75,15 +70,12 @@ static int sglang_write(const struct jm_ask *a, struct jm_str *body, struct jm_e
         jm_body_span(&b, "text", a->text);
     jm_body_bool(&b, "stream", a->stream);
     jm_body_nest(&b, "sampling_params");
-    if (a->max_tokens >= 0)
-        jm_body_i64(&b, "max_new_tokens", a->max_tokens);
+    jm_body_count(&b, "max_new_tokens", a->max_tokens);
     if (a->ignore_eos) {
         jm_body_bool(&b, "ignore_eos", true);
-        if (a->max_tokens >= 0)
-            jm_body_i64(&b, "min_new_tokens", a->max_tokens);
+        jm_body_count(&b, "min_new_tokens", a->max_tokens);
     }
-    if (!isnan(a->temperature))
-        jm_body_num(&b, "temperature", a->temperature);
+    jm_body_num(&b, "temperature", a->temperature);
     jm_body_unnest(&b);
     return jm_body_close(&b, err);
 }

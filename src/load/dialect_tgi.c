@@ -24,12 +24,8 @@ enum { ERROR, TOKEN, TEXT, SPECIAL, ALL, DETAILS, FINISH, OUTPUT, INPUT, PREFILL
 static bool read_doc(const struct jm_jsonscan *scan, struct jm_span doc, struct jm_jsonfound *f,
                      struct jm_said *out)
 {
-    if (!jm_said_scan(scan, doc, f, out))
+    if (!jm_said_answer(scan, doc, ERROR, f, out))
         return false;
-    if (jm_found(&f[ERROR])) {
-        jm_said_failed(out, doc);
-        return false;
-    }
     out->done = jm_found(&f[ALL]);
     out->bad = !out->done && !jm_found(&f[TOKEN]);
     if (jm_found(&f[DETAILS])) {
@@ -71,8 +67,7 @@ static int tgi_write(const struct jm_ask *a, struct jm_str *body, struct jm_err 
     jm_body_open(&b, a, body);
     jm_body_span(&b, "inputs", a->text);
     jm_body_nest(&b, "parameters");
-    if (a->max_tokens >= 0)
-        jm_body_i64(&b, "max_new_tokens", a->max_tokens);
+    jm_body_count(&b, "max_new_tokens", a->max_tokens);
     jm_body_bool(&b, "details", true);
     if (!a->stream) /* lists the prompt's tokens; refused in a stream */
         jm_body_bool(&b, "decoder_input_details", true);

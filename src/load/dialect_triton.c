@@ -2,7 +2,6 @@
 /* POST /v2/models/MODEL/generate_stream of Triton: the TensorRT-LLM ensemble and the vLLM backend. An event
  * has what is new in text_output; nothing marks the end. How many tokens that were is told only by models
  * with the inputs return_num_input_tokens and return_num_output_tokens, for each event by itself. */
-#include <math.h>
 #include <string.h>
 
 #include "load/body.h"
@@ -23,12 +22,8 @@ enum { ERROR, TEXT, INPUT, INPUT_ITEM, OUTPUT, OUTPUT_ITEM, FINISH, MODEL, PATHS
 static void read_doc(const struct jm_jsonscan *scan, struct jm_span doc, struct jm_said *out)
 {
     struct jm_jsonfound f[PATHS];
-    if (!jm_said_scan(scan, doc, f, out))
+    if (!jm_said_answer(scan, doc, ERROR, f, out))
         return;
-    if (jm_found(&f[ERROR])) {
-        jm_said_failed(out, doc);
-        return;
-    }
     out->bad = !f[TEXT].hits && !f[MODEL].hits;
     out->choices = !out->bad;
     jm_said_piece(out, &f[TEXT], 0);
@@ -67,15 +62,12 @@ static int triton_write(const struct jm_ask *a, struct jm_str *body, struct jm_e
     jm_body_open(&b, a, body);
     jm_body_span(&b, "text_input", a->text);
     jm_body_bool(&b, "stream", a->stream);
-    if (a->max_tokens >= 0)
-        jm_body_i64(&b, "max_tokens", a->max_tokens);
+    jm_body_count(&b, "max_tokens", a->max_tokens);
     if (a->ignore_eos) {
         jm_body_bool(&b, "ignore_eos", true);
-        if (a->max_tokens >= 0)
-            jm_body_i64(&b, "min_tokens", a->max_tokens);
+        jm_body_count(&b, "min_tokens", a->max_tokens);
     }
-    if (!isnan(a->temperature))
-        jm_body_num(&b, "temperature", a->temperature);
+    jm_body_num(&b, "temperature", a->temperature);
     if (a->counts == JM_COUNTS_CONTINUOUS || a->counts == JM_COUNTS_IDS) {
         jm_body_bool(&b, "return_num_input_tokens", true);
         jm_body_bool(&b, "return_num_output_tokens", true);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/openai.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "model/request.h"
@@ -127,13 +126,11 @@ void jm_openai_members(struct jm_body *b)
                         : JM_SPAN("{\"include_usage\":true}"));
     if (a->stream && a->counts == JM_COUNTS_IDS)
         jm_body_bool(b, "return_token_ids", true);
-    if (a->max_tokens >= 0 && !jm_body_theirs(b, "max_completion_tokens"))
-        jm_body_i64(b, "max_tokens", a->max_tokens);
+    if (!jm_body_theirs(b, "max_completion_tokens"))
+        jm_body_count(b, "max_tokens", a->max_tokens);
     if (a->ignore_eos) {
         jm_body_bool(b, "ignore_eos", true);
-        if (a->max_tokens >= 0)
-            jm_body_i64(b, "min_tokens", a->max_tokens);
+        jm_body_count(b, "min_tokens", a->max_tokens);
     }
-    if (!isnan(a->temperature))
-        jm_body_num(b, "temperature", a->temperature);
+    jm_body_num(b, "temperature", a->temperature);
 }
