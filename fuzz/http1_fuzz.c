@@ -2,9 +2,9 @@
 /* First byte: how the rest is cut into pieces. The body must be the same however it is cut. */
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/str.h"
+#include "cut.h"
 #include "wire/http1.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
@@ -34,14 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     if (n < 1)
         return 0;
-    struct jm_str whole, cut;
-    jm_str_init(&whole);
-    jm_str_init(&cut);
-    int a = feed(p + 1, n - 1, n, &whole), b = feed(p + 1, n - 1, p[0] % 16 + 1, &cut);
-    if ((a == JM_HTTP1_DONE) != (b == JM_HTTP1_DONE) || whole.len != cut.len ||
-        memcmp(whole.buf, cut.buf, cut.len) != 0)
+    struct cut c = cut(feed, p, n);
+    if ((c.whole == JM_HTTP1_DONE) != (c.pieces == JM_HTTP1_DONE) || !c.same)
         abort();
-    jm_str_release(&whole);
-    jm_str_release(&cut);
     return 0;
 }

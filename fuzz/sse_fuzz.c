@@ -2,9 +2,9 @@
 /* First byte: how the rest is cut into pieces. The events must be the same however it is cut. */
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/str.h"
+#include "cut.h"
 #include "wire/sse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
@@ -40,13 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     if (n < 1)
         return 0;
-    struct jm_str whole, cut;
-    jm_str_init(&whole);
-    jm_str_init(&cut);
-    int a = feed(p + 1, n - 1, n, &whole), b = feed(p + 1, n - 1, p[0] % 16 + 1, &cut);
-    if (a != b || whole.len != cut.len || memcmp(whole.buf, cut.buf, cut.len) != 0)
+    struct cut c = cut(feed, p, n);
+    if (c.whole != c.pieces || !c.same)
         abort();
-    jm_str_release(&whole);
-    jm_str_release(&cut);
     return 0;
 }
