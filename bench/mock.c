@@ -51,7 +51,7 @@ struct queue {
 };
 
 struct samples { /* of one kind, ms */
-    float *v;
+    double *v;
     size_t n;
 };
 
@@ -84,7 +84,7 @@ static void die(const char *what)
 static void sample(struct samples *s, int64_t ns)
 {
     if (s->n < KEPT)
-        s->v[s->n++] = (float)((double)ns / 1e6);
+        s->v[s->n++] = (double)ns / 1e6;
 }
 
 static void put(struct queue *q, struct conn *c)
@@ -242,28 +242,17 @@ static void json(struct conn *c, const char *status, const char *body)
     say(c, out, (size_t)n);
 }
 
-static int float_order(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 static void quantiles(char *out, size_t cap, struct samples *s)
 {
-    qsort(s->v, s->n, sizeof *s->v, float_order);
-    const double q[] = {0.5, 0.9, 0.99};
-    double v[3] = {0, 0, 0}, sum = 0;
-    for (size_t i = 0; i < s->n; i++)
-        sum += (double)s->v[i];
+    double mean = 0, v[3] = {0, 0, 0};
+    static const double q[] = {0.5, 0.9, 0.99};
+    jm_stats_sort(s->v, s->n);
     for (int i = 0; s->n && i < 3; i++) /* between the neighbours, as the tools do */
-    {
-        double at = q[i] * (double)(s->n - 1);
-        size_t k = (size_t)at;
-        size_t up = k + 1 < s->n ? k + 1 : k;
-        v[i] = (double)s->v[k] + (at - (double)k) * (double)(s->v[up] - s->v[k]);
-    }
-    snprintf(out, cap, "{\"n\":%zu,\"mean\":%.6f,\"p50\":%.6f,\"p90\":%.6f,\"p99\":%.6f}", s->n,
-             s->n ? sum / (double)s->n : 0, v[0], v[1], v[2]);
+        v[i] = jm_stats_quantile_sorted(s->v, s->n, q[i]);
+    if (s->n)
+        mean = jm_stats_mean(s->v, s->n);
+    snprintf(out, cap, "{\"n\":%zu,\"mean\":%.6f,\"p50\":%.6f,\"p90\":%.6f,\"p99\":%.6f}", s->n, mean, v[0],
+             v[1], v[2]);
 }
 
 static void truth(struct conn *c)
@@ -530,7 +519,7 @@ int main(int argc, char **argv)
     jm_stamps_init(&m.stamps, m.clock);
     struct samples *all[] = {&m.ttft, &m.gap, &m.late};
     for (int i = 0; i < 3; i++)
-        if (!(all[i]->v = malloc(KEPT * sizeof(float))))
+        if (!(all[i]->v = malloc(KEPT * sizeof(double))))
             die("malloc");
     make_event(0);
     make_event(1);
