@@ -307,15 +307,7 @@ static void fill(struct jm_explain_row *out, struct row *a, const struct pass *p
                                    .why = d->why,
                                    .ours = !d->version,
                                    .approximate = d->tokens == JM_PT_CLIENT || a->missing > 0,
-                                   .mean = NAN,
-                                   .p50 = NAN,
-                                   .p90 = NAN,
-                                   .p95 = NAN,
-                                   .p99 = NAN,
-                                   .n = -1,
-                                   .numerator = NAN,
-                                   .denominator = NAN,
-                                   .relative = NAN};
+                                   JM_EXPLAIN_NO_VALUE};
     switch (d->kind) {
     case JM_PK_NONE:
         out->requests = NULL;

@@ -4,6 +4,8 @@
 #ifndef JM_COMPUTE_EXPLAIN_H
 #define JM_COMPUTE_EXPLAIN_H
 
+#include <math.h>
+
 #include "compute/acc.h"
 #include "compute/compute.h"
 
@@ -83,6 +85,11 @@ struct jm_explain_row {
     const char *numerator_name, *denominator_name;
     double relative; /* mean over ours, NAN without one */
 };
+
+/* What a row begins with: no value. */
+#define JM_EXPLAIN_NO_VALUE                                                                                  \
+    .mean = NAN, .p50 = NAN, .p90 = NAN, .p95 = NAN, .p99 = NAN, .n = -1, .numerator = NAN,                  \
+    .denominator = NAN, .relative = NAN
 
 struct jm_explain {
     const char *asked, *family, *title, *unit;

@@ -59,15 +59,7 @@ void jm_explain_claims(const struct jm_report *r, struct jm_explain *x, size_t c
                                      .metric = k->metric,
                                      .why = "As the file states it.",
                                      .claimed = true,
-                                     .mean = NAN,
-                                     .p50 = NAN,
-                                     .p90 = NAN,
-                                     .p95 = NAN,
-                                     .p99 = NAN,
-                                     .n = -1,
-                                     .numerator = NAN,
-                                     .denominator = NAN,
-                                     .relative = NAN};
+                                     JM_EXPLAIN_NO_VALUE};
         if (k->source[0])
             row.why = k->source;
         for (size_t j = i; j < r->n_claims; j++) {

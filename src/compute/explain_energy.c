@@ -33,15 +33,7 @@ static struct jm_explain_row *add(struct job *j, const char *tool, const char *v
                                  .boundary = boundary,
                                  .why = why,
                                  .ours = !version,
-                                 .mean = NAN,
-                                 .p50 = NAN,
-                                 .p90 = NAN,
-                                 .p95 = NAN,
-                                 .p99 = NAN,
-                                 .n = -1,
-                                 .numerator = NAN,
-                                 .denominator = NAN,
-                                 .relative = NAN};
+                                 JM_EXPLAIN_NO_VALUE};
     return x;
 }
 

@@ -85,6 +85,15 @@ static struct gpu *gpu_of(struct scan *s, const struct jm_jtoken *m)
     return g;
 }
 
+/* A line's members, stamp and GPU; NULL: it is no reading. */
+static struct gpu *record(const struct jm_ifile *f, const struct jm_jtoken *doc, struct scan *s,
+                          struct jm_jtoken m[MEMBERS], int64_t *t)
+{
+    if (jm_jfind(f, doc, members, MEMBERS, m, NULL) || !jm_jint(&m[STAMP], t) || *t < 0)
+        return NULL;
+    return gpu_of(s, m);
+}
+
 static int look(struct jm_build *b, const struct jm_ifile *f, struct scan *s)
 {
     struct jm_jdocs d;
@@ -93,10 +102,9 @@ static int look(struct jm_build *b, const struct jm_ifile *f, struct scan *s)
     int rc;
     jm_jdocs_init(&d, f);
     while ((rc = jm_jdocs_next(&d, &doc, b->err)) > 0) {
-        struct gpu *g;
+        struct gpu *g = record(f, &doc, s, m, &t);
         bool amd;
-        if (jm_jfind(f, &doc, members, MEMBERS, m, NULL) || !jm_jint(&m[STAMP], &t) || t < 0 ||
-            !(g = gpu_of(s, m)))
+        if (!g)
             continue;
         for (int k = 0; k < KINDS; k++)
             if (value(f, &m[DATA], k, &v, &amd)) {
@@ -176,10 +184,9 @@ static int readings(struct jm_build *b, const struct jm_ifile *f, struct scan *s
     int rc, n = 0;
     jm_jdocs_init(&d, f);
     while ((rc = jm_jdocs_next(&d, &doc, b->err)) > 0) {
-        struct gpu *g;
+        struct gpu *g = record(f, &doc, s, m, &t);
         bool amd;
-        if (jm_jfind(f, &doc, members, MEMBERS, m, NULL) || !jm_jint(&m[STAMP], &t) || t < 0 ||
-            !(g = gpu_of(s, m)))
+        if (!g)
             continue;
         if (t < g->last) { /* the scraper's wall clock was set back, or lines are out of order */
             s->back++;

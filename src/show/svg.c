@@ -177,6 +177,15 @@ static void legend(struct jm_str *s, const char *class, const char *label)
 
 enum { POWER, TOKENS, FLIGHT, PANELS };
 
+/* Where the time axis has its 0: the first measured window. */
+static int64_t origin_of(const struct jm_report *r, int64_t otherwise)
+{
+    for (size_t i = 0; i < r->n_windows; i++)
+        if (r->windows[i].role == JM_R_MEASURE)
+            return r->windows[i].t0;
+    return otherwise;
+}
+
 /* Panels under each other on one time axis: power, output tokens/s, requests under way. */
 void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
 {
@@ -186,19 +195,14 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
     static const double tall[] = {220, 92, 72};
     int n[PANELS], drawn = 0, panels = 0;
     double top[PANELS], y = 24, h = 36;
-    int64_t t0 = INT64_MAX, t1 = INT64_MIN, origin;
+    int64_t t0 = INT64_MAX, t1 = INT64_MIN;
     for (size_t i = 0; i < r->n_series; i++) {
         t0 = r->series[i].t0 < t0 ? r->series[i].t0 : t0;
         t1 = r->series[i].t1 > t1 ? r->series[i].t1 : t1;
     }
     if (t1 <= t0)
         return;
-    origin = t0;
-    for (size_t i = 0; i < r->n_windows; i++)
-        if (r->windows[i].role == JM_R_MEASURE) {
-            origin = r->windows[i].t0;
-            break;
-        }
+    int64_t origin = origin_of(r, t0);
     for (int k = 0; k < PANELS; k++) {
         top[k] = top_of(r, unit[k], &n[k]);
         h += n[k] ? tall[k] + 48 : 0;
@@ -266,7 +270,7 @@ void jm_svg_engine(const struct jm_report *r, struct jm_str *s)
                                                                                "KV cache in use"};
     int n[2], drawn = 0, panels = 0;
     double top[2] = {top_of(r, unit[0], &n[0]), top_of(r, unit[1], &n[1])};
-    int64_t t0 = 0, t1 = 0, origin;
+    int64_t t0 = 0, t1 = 0;
     for (size_t i = 0; i < r->n_series; i++)
         if (strcmp(r->series[i].unit, unit[0]) == 0 || strcmp(r->series[i].unit, unit[1]) == 0) {
             t0 = r->series[i].t0;
@@ -274,12 +278,7 @@ void jm_svg_engine(const struct jm_report *r, struct jm_str *s)
         }
     if (t1 <= t0)
         return;
-    origin = t0;
-    for (size_t i = 0; i < r->n_windows; i++)
-        if (r->windows[i].role == JM_R_MEASURE) {
-            origin = r->windows[i].t0;
-            break;
-        }
+    int64_t origin = origin_of(r, t0);
     panels = (n[0] > 0) + (n[1] > 0);
     double h = panels > 1 ? 350 : 200, y = 24;
     jm_str_addf(

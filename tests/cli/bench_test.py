@@ -12,25 +12,15 @@ import tempfile
 import time
 import unittest
 
+import simnode
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
 SHORT = ["-w", "1s", "--idle", "1s", "-q", "--json", "-c", "16", "--osl", "32", "--ignore-eos"]
 
 
-class Node(unittest.TestCase):
+class Node(simnode.NodeCase):
     """Each test has the run file of its own, the node (8 GPUs, one engine on four of them) is shared."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.node = subprocess.Popen([JOULEMARK, "sim", "node"], stdout=subprocess.PIPE, text=True)
-        cls.where = json.loads(cls.node.stdout.readline())
-        cls.env = dict(os.environ, JOULEMARK_SIM_GPU=cls.where["state"], JM_NVML_LIB=cls.where["lib"])
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.node.terminate()
-        cls.node.communicate()
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="bench_test.")

@@ -13,6 +13,7 @@ import tempfile
 import time
 import unittest
 
+import simnode
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
@@ -20,18 +21,8 @@ NOTHING = ["--sysfs-root", "/nonexistent", "--dev-root", "/nonexistent", "--nvml
 LOAD = ["-c", "8", "--isl", "32", "--osl", "32", "--ignore-eos"]
 
 
-class Base(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.node = subprocess.Popen([JOULEMARK, "sim", "node", "--gpus", "2", "--engine", "8b-h100"],
-                                    stdout=subprocess.PIPE, text=True)
-        cls.where = json.loads(cls.node.stdout.readline())
-        cls.env = dict(os.environ, JOULEMARK_SIM_GPU=cls.where["state"], JM_NVML_LIB=cls.where["lib"])
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.node.terminate()
-        cls.node.communicate()
+class Base(simnode.NodeCase):
+    NODE = ("--gpus", "2", "--engine", "8b-h100")
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="cut_test.")

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
+import simnode
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
@@ -27,17 +28,8 @@ slices:
   - {name: long, concurrency: 2, isl: 512, osl: 16, slo-ttft: 2s}
 """
 
-class Slices(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.node = subprocess.Popen([JOULEMARK, "sim", "node", "--engine", "8b-h100"], stdout=subprocess.PIPE, text=True)
-        cls.where = json.loads(cls.node.stdout.readline())
-        cls.env = dict(os.environ, JOULEMARK_SIM_GPU=cls.where["state"], JM_NVML_LIB=cls.where["lib"])
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.node.terminate()
-        cls.node.communicate()
+class Slices(simnode.NodeCase):
+    NODE = ("--engine", "8b-h100")
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="slices_test.")
