@@ -110,11 +110,12 @@ struct jm_cli;
 enum jm_cmd_flags {
     JM_CMD_HIDDEN = 1, /* not in lists */
     JM_CMD_RAW = 2,    /* no option is parsed: every word is the command's */
-    JM_CMD_REST = 4    /* takes words after "--" */
+    JM_CMD_REST = 4,   /* takes words after "--" */
+    JM_CMD_PARENT = 8  /* no command itself: those of the table whose name is this one, a blank and a word */
 };
 
 struct jm_cmd {
-    const char *name;
+    const char *name;        /* "show"; of a sub-command both words, "mlperf show" */
     const char *group;       /* heading in the list of commands */
     const char *summary;     /* one line, no full stop */
     const char *usage;       /* what follows the name */
@@ -131,7 +132,10 @@ struct jm_cmd {
 
 /* Sorted by name; ends with NULL. */
 extern const struct jm_cmd *const jm_cmd_table[];
-const struct jm_cmd *jm_cmd_find(struct jm_span name);
+/* The last word of a command below parent (NULL: of one that has no parent); NULL: it is not below it. */
+const char *jm_cmd_below(const struct jm_cmd *cmd, const struct jm_cmd *parent);
+/* The command that word names below parent (NULL: of those that have none); NULL: there is none. */
+const struct jm_cmd *jm_cmd_child(const struct jm_cmd *parent, const char *word);
 
 struct jm_cli {
     const char *argv0;

@@ -12,11 +12,17 @@ static int help(struct jm_cli *cli, void *opts, struct jm_err *err)
 {
     const struct opts *o = opts;
     const struct jm_cmd *cmd = NULL;
-    if (cli->n_operands) {
-        cmd = jm_cmd_find(jm_span_of(cli->operand[0]));
+    for (size_t i = 0; i < cli->n_operands; i++) {
+        const struct jm_cmd *parent = cmd;
+        if (parent && !(parent->flags & JM_CMD_PARENT))
+            return jm_err_set(err, JM_EUSAGE,
+                              "%s has no commands of its own, so nothing is known of \"%.60s\"", parent->name,
+                              cli->operand[i]);
+        cmd = jm_cmd_child(parent, cli->operand[i]);
         if (!cmd)
-            return jm_err_set(err, JM_EUSAGE, "\"%.60s\" is not a command; joulemark help lists them",
-                              cli->operand[0]);
+            return jm_err_set(err, JM_EUSAGE, "\"%.60s\" is not a command%s%s; joulemark help%s%s lists them",
+                              cli->operand[i], parent ? " of " : "", parent ? parent->name : "",
+                              parent ? " " : "", parent ? parent->name : "");
     }
     struct jm_str s;
     jm_str_init(&s);
@@ -43,9 +49,9 @@ const struct jm_cmd jm_cmd_help = {
     .name = "help",
     .group = "Help",
     .summary = "Show what the commands do, or one of them in full",
-    .usage = "[COMMAND]",
+    .usage = "[COMMAND [WORD]]",
     .opts = table,
     .opts_size = sizeof(struct opts),
-    .max_operands = 1,
+    .max_operands = 2,
     .fn = help,
 };

@@ -15,6 +15,7 @@
     X(import)                                                                                                \
     X(mark)                                                                                                  \
     X(meters)                                                                                                \
+    X(mlperf)                                                                                                \
     X(record)                                                                                                \
     X(recover)                                                                                               \
     X(report)                                                                                                \

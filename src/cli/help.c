@@ -9,8 +9,8 @@ static const char intro[] =
     "joulemark measures the energy of LLM inference: joules per token at a named boundary, with "
     "uncertainty and validity beside every number.";
 
-static const char *const groups[] = {"Measure", "Look at a run", "Keep and exchange runs", "Simulated parts",
-                                     "Help"};
+static const char *const groups[] = {"Measure",      "Look at a run",   "Keep and exchange runs",
+                                     "MLPerf Power", "Simulated parts", "Help"};
 
 static void heading(struct jm_str *out, const char *text, bool color)
 {
@@ -30,21 +30,42 @@ static void paragraphs(struct jm_str *out, const char *text, size_t width)
     }
 }
 
+/* Commands of a group below parent, a line each; names stand in one column. */
+static void list(const char *group, const struct jm_cmd *parent, int width, struct jm_str *out)
+{
+    size_t column = 14;
+    for (int pass = 0; pass < 2; pass++)
+        for (const struct jm_cmd *const *c = jm_cmd_table; *c; c++) {
+            if (((*c)->flags & (JM_CMD_HIDDEN | JM_CMD_PARENT)) ||
+                (group && strcmp((*c)->group, group) != 0) || (parent && !jm_cmd_below(*c, parent)))
+                continue;
+            size_t n = strlen((*c)->name) + 4;
+            if (!pass) {
+                column = n > column ? n : column;
+                continue;
+            }
+            jm_str_addf(out, "  %s ", (*c)->name);
+            jm_str_wrap(out, jm_span_of((*c)->summary), column, (size_t)width);
+        }
+}
+
+static bool listed(const char *group)
+{
+    for (const struct jm_cmd *const *c = jm_cmd_table; *c; c++)
+        if (!((*c)->flags & (JM_CMD_HIDDEN | JM_CMD_PARENT)) && strcmp((*c)->group, group) == 0)
+            return true;
+    return false;
+}
+
 static void overview(int width, bool color, struct jm_str *out)
 {
     jm_str_wrap(out, jm_span_of(intro), 0, (size_t)width);
     jm_str_adds(out, "\nusage: joulemark COMMAND [OPTIONS] [ARGUMENTS]\n");
     for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
-        bool any = false;
-        for (const struct jm_cmd *const *c = jm_cmd_table; *c; c++) {
-            if (((*c)->flags & JM_CMD_HIDDEN) || strcmp((*c)->group, groups[g]) != 0)
-                continue;
-            if (!any)
-                heading(out, groups[g], color);
-            any = true;
-            jm_str_addf(out, "  %s ", (*c)->name);
-            jm_str_wrap(out, jm_span_of((*c)->summary), 14, (size_t)width);
-        }
+        if (!listed(groups[g]))
+            continue;
+        heading(out, groups[g], color);
+        list(groups[g], NULL, width, out);
     }
     jm_str_addc(out, '\n');
     jm_str_wrap(
@@ -87,6 +108,12 @@ void jm_help_text(const struct jm_cmd *cmd, int width, bool color, struct jm_str
     if (cmd->description) {
         jm_str_addc(out, '\n');
         paragraphs(out, cmd->description, (size_t)width);
+    }
+    if (cmd->flags & JM_CMD_PARENT) {
+        heading(out, "Commands", color);
+        list(NULL, cmd, width, out);
+        jm_str_addc(out, '\n');
+        jm_str_addf(out, "joulemark help %s COMMAND tells more about one of them.\n", cmd->name);
     }
     if (cmd->opts) {
         heading(out, "Options", color);

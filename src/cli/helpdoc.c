@@ -160,7 +160,10 @@ void jm_help_markdown(struct jm_str *out)
              "| command | what it does |\n| --- | --- |\n");
     for (const struct jm_cmd *const *c = jm_cmd_table; *c; c++)
         if (!((*c)->flags & JM_CMD_HIDDEN)) {
-            jm_str_addf(out, "| [`%s`](#joulemark-%s) | ", (*c)->name, (*c)->name);
+            jm_str_addf(out, "| [`%s`](#joulemark-", (*c)->name);
+            for (const char *p = (*c)->name; *p; p++)
+                jm_str_addc(out, *p == ' ' ? '-' : *p); /* as renderers make the anchor of a heading */
+            jm_str_adds(out, ") | ");
             cell(out, (*c)->summary);
             jm_str_adds(out, " |\n");
         }

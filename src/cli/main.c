@@ -43,11 +43,23 @@ int jm_cli_exit_of(int rc)
     return rc == JM_EUSAGE || rc == JM_EINVAL ? JM_EXIT_USAGE : JM_EXIT_SYSTEM;
 }
 
-const struct jm_cmd *jm_cmd_find(struct jm_span name)
+const char *jm_cmd_below(const struct jm_cmd *cmd, const struct jm_cmd *parent)
 {
-    for (const struct jm_cmd *const *c = jm_cmd_table; *c; c++)
-        if (jm_span_is(name, (*c)->name))
+    const char *blank = strchr(cmd->name, ' ');
+    if (!parent)
+        return blank ? NULL : cmd->name;
+    if (!blank || !jm_span_is((struct jm_span){cmd->name, (size_t)(blank - cmd->name)}, parent->name))
+        return NULL;
+    return blank + 1;
+}
+
+const struct jm_cmd *jm_cmd_child(const struct jm_cmd *parent, const char *word)
+{
+    for (const struct jm_cmd *const *c = jm_cmd_table; *c; c++) {
+        const char *last = jm_cmd_below(*c, parent);
+        if (last && strcmp(last, word) == 0)
             return *c;
+    }
     return NULL;
 }
 
@@ -72,12 +84,13 @@ void jm_cli_say(struct jm_cli *cli, const char *fmt, ...)
     jm_term_say(&cli->term, text);
 }
 
-static int unknown_command(struct jm_cli *cli, const char *word)
+static int unknown_command(struct jm_cli *cli, const struct jm_cmd *parent, const char *word)
 {
-    const char *best = NULL;
+    const char *best = NULL, *of = parent ? " of " : "", *name = parent ? parent->name : "";
     unsigned least = 99;
     for (const struct jm_cmd *const *c = jm_cmd_table; *c; c++) {
-        unsigned d = jm_near_distance(jm_span_of(word), jm_span_of((*c)->name));
+        const char *last = jm_cmd_below(*c, parent);
+        unsigned d = last ? jm_near_distance(jm_span_of(word), jm_span_of(last)) : 99;
         if (d < least && !((*c)->flags & JM_CMD_HIDDEN)) {
             least = d;
             best = (*c)->name;
@@ -85,12 +98,14 @@ static int unknown_command(struct jm_cli *cli, const char *word)
     }
     if (word[0] == '-')
         jm_cli_say(cli,
-                   "unknown option %.60s before the command; options come after its name, see joulemark help",
-                   word);
+                   "unknown option %.60s before the command; options come after its name, see joulemark "
+                   "help%s%s",
+                   word, parent ? " " : "", name);
     else if (best && jm_near_plausible(least, strlen(word)))
-        jm_cli_say(cli, "\"%.60s\" is not a command; did you mean %s?", word, best);
+        jm_cli_say(cli, "\"%.60s\" is not a command%s%s; did you mean %s?", word, of, name, best);
     else
-        jm_cli_say(cli, "\"%.60s\" is not a command; joulemark help lists them", word);
+        jm_cli_say(cli, "\"%.60s\" is not a command%s%s; joulemark help%s%s lists them", word, of, name,
+                   parent ? " " : "", name);
     return JM_EXIT_USAGE;
 }
 
@@ -173,25 +188,45 @@ static int run_command(struct jm_cli *cli, int argc, char **argv, struct jm_err 
     return rc;
 }
 
+/* The help on standard error, and the status of a wrong command line. */
+static int lacks_command(const struct jm_cmd *parent)
+{
+    struct jm_str s;
+    jm_str_init(&s);
+    jm_help_text(parent, 80, false, &s);
+    fputs(s.buf, stderr);
+    jm_str_release(&s);
+    return JM_EXIT_USAGE;
+}
+
 static int dispatch(struct jm_cli *cli, int argc, char **argv, struct jm_err *err)
 {
     const char *word = argc > 1 ? argv[1] : NULL;
-    if (!word) {
-        struct jm_str s;
-        jm_str_init(&s);
-        jm_help_text(NULL, 80, false, &s);
-        fputs(s.buf, stderr);
-        jm_str_release(&s);
-        return JM_EXIT_USAGE;
-    }
+    if (!word)
+        return lacks_command(NULL);
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
         word = "help";
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
         word = "version";
-    cli->cmd = jm_cmd_find(jm_span_of(word));
-    if (!cli->cmd)
-        return unknown_command(cli, argv[1]);
-    return run_command(cli, argc - 1, argv + 1, err);
+    const struct jm_cmd *cmd = jm_cmd_child(NULL, word);
+    if (!cmd)
+        return unknown_command(cli, NULL, argv[1]);
+    int words = 1;
+    if (cmd->flags & JM_CMD_PARENT) {
+        const struct jm_cmd *parent = cmd;
+        if (argc < 3)
+            return lacks_command(parent);
+        if (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0) {
+            show_help(cli, parent);
+            return 0;
+        }
+        cmd = jm_cmd_child(parent, argv[2]);
+        if (!cmd)
+            return unknown_command(cli, parent, argv[2]);
+        words = 2;
+    }
+    cli->cmd = cmd;
+    return run_command(cli, argc - words, argv + words, err);
 }
 
 /* A run file must never get the number of a standard stream that was closed. What is opened in its place

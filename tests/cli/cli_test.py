@@ -25,7 +25,8 @@ def run(*args, **kw):
 
 
 def commands():
-    return re.findall(r"^  ([a-z]+) ", run("help").stdout, re.M)
+    """Their names; of those with two words both ("mlperf show")."""
+    return re.findall(r"^  ([a-z]+(?: [a-z]+)?) ", run("help").stdout, re.M)
 
 
 def on_terminal(*args, env=None):
@@ -64,12 +65,24 @@ class Help(unittest.TestCase):
     def test_each_command_has_help_of_80_columns(self):
         for name in commands():
             with self.subTest(name):
-                r = run("help", name)
+                r = run("help", *name.split())
                 self.assertEqual((r.returncode, r.stderr), (0, ""))
                 for line in r.stdout.splitlines():
                     self.assertLessEqual(len(line), 80, line)
                 if name != "sim":  # passes every word on
-                    self.assertEqual(run(name, "--help").stdout, r.stdout)
+                    self.assertEqual(run(*name.split(), "--help").stdout, r.stdout)
+
+    def test_commands_of_two_words(self):
+        """A parent lists what is below it, in help and on its own; both words belong to the name."""
+        page = run("help", "mlperf")
+        self.assertEqual((page.returncode, page.stderr), (0, ""))
+        self.assertEqual(run("mlperf", "--help").stdout, page.stdout)
+        self.assertEqual(run("mlperf", "-h").stdout, page.stdout)
+        below = [c for c in commands() if c.startswith("mlperf ")]
+        self.assertEqual(re.findall(r"^  (mlperf [a-z]+) ", page.stdout, re.M), below)
+        self.assertNotIn("mlperf", commands())  # it is a heading there
+        r = run("mlperf")
+        self.assertEqual((r.returncode, r.stdout, r.stderr), (2, "", page.stdout))
 
     def test_overview_has_80_columns(self):
         for line in run("help").stdout.splitlines():
@@ -106,6 +119,10 @@ class Usage(unittest.TestCase):
         self.fails(2, "did you mean mark?", "makr")
         self.fails(2, "joulemark help lists them", "completely-different")
         self.fails(2, "options come after its name", "--json")
+        self.fails(2, "did you mean mlperf?", "mlpref")
+        self.fails(2, "\"nothing-like-it\" is not a command of mlperf; joulemark help mlperf lists them", "mlperf",
+                   "nothing-like-it")
+        self.fails(2, "options come after its name, see joulemark help mlperf", "mlperf", "--json")
 
     def test_unknown_option_names_the_nearest(self):
         self.fails(2, "did you mean --socket?", "mark", "--sokcet=x", "a")
@@ -114,6 +131,8 @@ class Usage(unittest.TestCase):
         self.fails(2, "too few arguments; usage: joulemark mark NAME", "mark")
         self.fails(2, "too many arguments at \"b\"", "mark", "a", "b")
         self.fails(2, "not a command", "help", "nothing")
+        self.fails(2, "\"nothing\" is not a command of mlperf", "help", "mlperf", "nothing")
+        self.fails(2, "mark has no commands of its own", "help", "mark", "name")
 
     def test_every_option_refuses_what_is_no_value_of_it(self):
         hostile = {"N": ["", "x", "1.5", "0x10", "99999999999999999999", "-99999999999999999999", "1e3", " 1"],
@@ -124,7 +143,7 @@ class Usage(unittest.TestCase):
         tried = 0
         command = None
         for line in run("help", "--markdown").stdout.splitlines():
-            head = re.match(r"## joulemark (\S+)", line)
+            head = re.match(r"## joulemark (.+)", line)
             if head:
                 command = head.group(1)
             row = re.match(r"\| (?:`-\w`, )?`--([a-z0-9-]+)(?: ([^`]+))?` \|", line)
@@ -132,7 +151,7 @@ class Usage(unittest.TestCase):
                 continue
             name, arg = row.groups()
             for value in hostile.get(arg, ["definitely-not"] if arg and "|" in arg else []):
-                r = run(command, f"--{name}={value}", "operand")
+                r = run(*command.split(), f"--{name}={value}", "operand")
                 self.assertEqual((r.returncode, r.stdout), (2, ""), (command, name, value, r.stderr))
                 self.assertIn(f"--{name}: ", r.stderr)
                 tried += 1
