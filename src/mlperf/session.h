@@ -105,9 +105,20 @@ struct jm_mlperf_samples {
     int64_t nonpositive;                   /* what "value > 0" drops: bad, missed, over and plain 0 */
     /* exact sums in 1e-6 W: of all values as written, and of the positive ones */
     int64_t sum_all_uw, sum_positive_uw, n_positive;
+    /* the same in double precision, added one by one in file order: digit for digit what public checkers got
+     */
+    double plain_all_w, plain_positive_w;
     int64_t sum_pf_micro, n_pf; /* PF > 0 */
     int64_t min_uw, max_uw;     /* of decoded values */
 };
+/* Sums over the good samples of one input inside the load window, for the analyzer's accuracy. PF and
+ * sqrt(S^2
+ * - P^2) of each sample: S = V x A, else P / PF; a sample that has neither is in n alone. */
+struct jm_mlperf_input {
+    int64_t n, n_known;
+    double watts, volts, amps, pf, var; /* W, V, A; PF and var over n_known */
+};
+#define JM_MLPERF_INPUTS 12
 struct jm_mlperf_power {
     bool present;
     struct jm_mlperf_samples file, window;
@@ -122,6 +133,7 @@ struct jm_mlperf_power {
     double joules, seconds, bridged_s, over_s; /* NaN: the log does not cover the window */
     bool covers_begin, covers_end;
     double max_volts, max_amps; /* over good samples of the whole file, for the ranges; NaN: none */
+    struct jm_mlperf_input input[1 + JM_MLPERF_INPUTS]; /* the sum, then each channel or analyzer */
 };
 
 /* A message of ptd_logs.txt with its place. */
