@@ -21,7 +21,12 @@ struct jm_mlperf_rule {
     int official;       /* number of the public power checker's check (1 to 11), 0: not one of them */
     const char *title, *text, *source;
 };
-extern const struct jm_mlperf_rule jm_mlperf_rule_table[]; /* ends with a NULL id */
+extern const struct jm_mlperf_rule jm_mlperf_rule_table[];        /* ends with a NULL id */
+const struct jm_mlperf_rule *jm_mlperf_rule_find(const char *id); /* NULL: no row has it */
+/* Does it hold in a round ("v4.1")? Unknown rounds and rules without rounds: yes. */
+bool jm_mlperf_rule_applies(const struct jm_mlperf_rule *r, const char *round);
+const char *
+jm_mlperf_verdict_name(enum jm_mlperf_verdict v); /* "pass", "note", "warning", "fail", "absent" */
 
 struct jm_mlperf_outcome {
     const struct jm_mlperf_rule *rule;
@@ -52,6 +57,8 @@ struct jm_mlperf_checked {
 int jm_mlperf_check(const struct jm_mlperf_session *s, const struct jm_mlperf_result *r, const char *revision,
                     struct jm_mlperf_checked *out, struct jm_err *err);
 void jm_mlperf_checked_release(struct jm_mlperf_checked *c);
+/* Adds what a rule says; control characters of foreign text become '?'. JM_EINVAL: no such rule; JM_ENOMEM.
+ */
 int jm_mlperf_outcome_add(struct jm_mlperf_checked *c, const char *rule_id, enum jm_mlperf_verdict v,
                           const char *evidence, struct jm_err *err, const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));
