@@ -28,5 +28,16 @@ struct jm_sha256 {
 void jm_sha256_init(struct jm_sha256 *s);
 void jm_sha256_add(struct jm_sha256 *s, const void *p, size_t n);
 void jm_sha256_done(struct jm_sha256 *s, char out[JM_SHA256_HEX]);
+/* SHA-1 as 40 hex digits: what MLPerf power sessions name their files by. */
+#define JM_SHA1_HEX 41
+struct jm_sha1 {
+    uint32_t h[5];
+    uint64_t n;
+    unsigned char block[64];
+};
+void jm_sha1_init(struct jm_sha1 *s);
+void jm_sha1_add(struct jm_sha1 *s, const void *p, size_t n);
+void jm_sha1_done(struct jm_sha1 *s, char out[JM_SHA1_HEX]);
+int jm_file_sha1(const char *path, char out[JM_SHA1_HEX], struct jm_err *err);
 
 #endif

@@ -47,6 +47,39 @@ static void sha256_vectors(void **state)
     assert_string_equal(out, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+/* FIPS 180-4 examples (NIST CSRC, SHA1.pdf and the long message of the secure hash validation set). */
+static void sha1_vectors(void **state)
+{
+    static const struct {
+        const char *text, *hex;
+    } row[] = {
+        {"", "da39a3ee5e6b4b0d3255bfef95601890afd80709"},
+        {"abc", "a9993e364706816aba3e25717850c26c9cd0d89d"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+         "84983e441c3bd26ebaae4aa1f95129e5e54670f1"},
+        {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopq"
+         "rsmnopqrstnopqrstu",
+         "a49b2446a02c645bf419f995b67091253a04a259"}};
+    struct jm_sha1 s;
+    char out[JM_SHA1_HEX], a[200];
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        jm_sha1_init(&s);
+        jm_sha1_add(&s, row[i].text, strlen(row[i].text));
+        jm_sha1_done(&s, out);
+        assert_string_equal(out, row[i].hex);
+    }
+    memset(a, 'a', sizeof a);
+    jm_sha1_init(&s);
+    for (size_t done = 0, step = 1; done < 1000000; done += step, step = step % 199 + 1) {
+        if (step > 1000000 - done)
+            step = 1000000 - done;
+        jm_sha1_add(&s, a, step);
+    }
+    jm_sha1_done(&s, out);
+    assert_string_equal(out, "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
+}
+
 static char dir[64];
 
 static int setup(void **state)
@@ -145,8 +178,9 @@ static void parents(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sha256_vectors), cmocka_unit_test(write_and_read),
-                                       cmocka_unit_test(link_stays_a_link),
-                                       cmocka_unit_test(says_what_failed), cmocka_unit_test(parents)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sha1_vectors),     cmocka_unit_test(sha256_vectors),
+        cmocka_unit_test(write_and_read),   cmocka_unit_test(link_stays_a_link),
+        cmocka_unit_test(says_what_failed), cmocka_unit_test(parents)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
