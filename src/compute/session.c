@@ -7,6 +7,7 @@
 
 #include "base/num.h"
 #include "compute/calc.h"
+#include "compute/mlperf_figures.h"
 #include "compute/mlperf_mean.h"
 #include "compute/ratio.h"
 
@@ -24,26 +25,13 @@ static double number(const struct jm_run *run, const char *key)
     return jm_num_double(jm_span_of(jm_run_env(run, key)), &v) == 0 ? v : NAN;
 }
 
-static double first_of(const struct jm_run *run, const char *const *keys, const char **which)
+/* The log's keys are kept as "loadgen.<key>". */
+static double log_number(const void *run, const char *key)
 {
-    for (; *keys; keys++) {
-        double v = number(run, *keys);
-        if (isfinite(v)) {
-            *which = *keys + strlen("loadgen.");
-            return v;
-        }
-    }
-    return NAN;
+    char name[160];
+    snprintf(name, sizeof name, "loadgen.%s", key);
+    return number(run, name);
 }
-
-/* Tokens and samples a second: the keys of Server and Offline, measured and inferred (constants.py of the
- * checker). */
-static const char *const token_keys[] = {
-    "loadgen.result_completed_tokens_per_second", "loadgen.result_inferred_completed_tokens_per_second",
-    "loadgen.result_tokens_per_second", "loadgen.result_inferred_tokens_per_second", NULL};
-static const char *const sample_keys[] = {"loadgen.result_completed_samples_per_sec",
-                                          "loadgen.result_samples_per_second",
-                                          "loadgen.result_qps_with_loadgen_overhead", NULL};
 
 static int put(struct jm_calc *c, const struct jm_calc_window *w, const char *metric,
                const struct jm_cut *wall, double value, double num, const char *num_name, double den,
@@ -65,40 +53,19 @@ static int put(struct jm_calc *c, const struct jm_calc_window *w, const char *me
     return 0;
 }
 
-/* A stream scenario: what its energy is divided by, and how many samples one of those stands for. */
-struct stream {
-    double queries;
-    double samples; /* a query */
-    bool inferred;  /* a MultiStream result from a SingleStream run */
-};
-
-static bool first_round(const struct jm_run *run)
+static struct jm_mlperf_log log_of(const struct jm_run *run)
 {
-    const char *round = jm_run_env(run, "mlperf.round");
-    return round && strncmp(round, "v1.", 3) == 0;
-}
-
-/* result_query_count from v2.0 on, a MultiStream query of eight samples; before, what the rounds' checkers
- * used, by the sample. Inferred MultiStream is eight times the SingleStream query. */
-static struct stream stream_of(const struct jm_run *run, const char *scenario, double seconds)
-{
-    const char *claimed = jm_run_env(run, "mlperf.claimed_scenario");
-    bool single = scenario && strcmp(scenario, "SingleStream") == 0,
-         multi = scenario && strcmp(scenario, "MultiStream") == 0;
-    struct stream s = {.queries = NAN, .samples = 1};
-    if (!single && !multi)
-        return s;
-    s.inferred = single && claimed && strcmp(claimed, "MultiStream") == 0 && !first_round(run);
-    if (!first_round(run)) {
-        s.queries = number(run, "loadgen.result_query_count") / (s.inferred ? 8 : 1);
-        s.samples = multi || s.inferred ? 8 : 1;
-    } else if (single) {
-        s.queries = number(run, "loadgen.result_qps_with_loadgen_overhead") * seconds;
-    } else {
-        s.queries =
-            number(run, "loadgen.generated_query_count") * number(run, "loadgen.generated_samples_per_query");
-    }
-    return s;
+    const char *round = jm_run_env(run, "mlperf.round"), *count = jm_run_env(run, "mlperf.stream_count"),
+               *rate = jm_run_env(run, "mlperf.server_rate");
+    return (struct jm_mlperf_log){
+        .number = log_number,
+        .self = run,
+        .scenario = jm_run_env(run, "mlperf.scenario"),
+        .claimed = jm_run_env(run, "mlperf.claimed_scenario"),
+        /* a run file of an older version names the round alone */
+        .legacy_count = count ? strcmp(count, "legacy") == 0 : round && strncmp(round, "v1.", 3) == 0,
+        .completed = !rate || strcmp(rate, "completed") == 0,
+    };
 }
 
 /* Latency percentiles as LoadGen computed them, ns → s. */
@@ -142,9 +109,7 @@ int jm_results_session(struct jm_calc *c, const struct jm_calc_window *w)
     struct jm_cut wall;
     struct jm_readings buf = {0};
     struct jm_mlperf_mean mean = {.watts = NAN};
-    const char *drop = jm_run_env(c->run, "mlperf.drop_nonpositive"),
-               *scenario = jm_run_env(c->run, "mlperf.scenario");
-    const char *tokens_from = NULL, *samples_from = NULL;
+    const char *drop = jm_run_env(c->run, "mlperf.drop_nonpositive");
     int rc = jm_cut_make(c, w, JM_B_WALL, JM_CUT_MEASURED, &wall);
     if (rc)
         return rc;
@@ -160,36 +125,35 @@ int jm_results_session(struct jm_calc *c, const struct jm_calc_window *w)
     if (rc)
         return rc;
     double p = mean.watts;
-    double tps = first_of(c->run, token_keys, &tokens_from),
-           sps = first_of(c->run, sample_keys, &samples_from);
-    const char *spl = "PTDaemon power.published (plain mean)";
-    bool stream = scenario && (strcmp(scenario, "SingleStream") == 0 || strcmp(scenario, "MultiStream") == 0);
-    struct stream st = stream_of(c->run, scenario, w->seconds);
+    const char *spl = "PTDaemon power.published (plain mean)", *mean_w = "power.mean.mlperf",
+               *mean_j = "power.mean.mlperf x seconds";
+    struct jm_mlperf_log log = log_of(c->run);
+    struct jm_mlperf_counts n;
+    struct jm_mlperf_ratios q;
+    jm_mlperf_count(&log, w->seconds, &n);
+    jm_mlperf_divide(p, w->seconds, &n, &q);
+    double tps = n.tokens_per_s, sps = n.samples_per_s, joules = p * w->seconds;
+    bool tokens = isfinite(tps), rate = n.by_rate && isfinite(sps);
     rc = put(c, w, "power.mean.mlperf", &wall, p, NAN, NULL, NAN, NULL, spl);
-    if (!rc) {
+    if (!rc)
         c->r->results[c->r->n_results - 1].n = mean.n;
-        if (isfinite(tps))
-            rc = put(c, w, "j_per.output_token", &wall, p / tps, p, "power.mean.mlperf", tps, tokens_from,
-                     spl);
-    }
-    if (!rc && isfinite(tps))
-        rc = put(c, w, "tokens_per_j", &wall, tps / p, tps, tokens_from, p, "power.mean.mlperf", spl);
-    if (!rc && isfinite(tps))
-        rc = put(c, w, "kwh_per_mtok", &wall, p / tps / 3.6, p, "power.mean.mlperf", tps, tokens_from, spl);
-    if (!rc && isfinite(sps) && !stream)
-        rc = put(c, w, "samples_per_j", &wall, sps / p, sps, samples_from, p, "power.mean.mlperf", spl);
-    if (!rc && isfinite(sps) && !stream)
-        rc = put(c, w, "j_per.sample", &wall, p / sps, p, "power.mean.mlperf", sps, samples_from, spl);
-    if (!rc && stream) {
-        double joules = p * w->seconds;
-        const char *of = st.inferred ? "queries of 8 samples, inferred from SingleStream" : "queries";
-        if (!(st.queries > 0))
-            st.queries = NAN;
-        rc = put(c, w, "mj_per_stream", &wall, 1000 * joules / st.queries, joules,
-                 "power.mean.mlperf x seconds", st.queries, of, spl);
-        if (!rc)
-            rc = put(c, w, "samples_per_j", &wall, st.samples * st.queries / joules, st.samples * st.queries,
-                     "samples", joules, "power.mean.mlperf x seconds", spl);
+    if (!rc && tokens)
+        rc = put(c, w, "j_per.output_token", &wall, q.j_per_token, p, mean_w, tps, n.tokens_from, spl);
+    if (!rc && tokens)
+        rc = put(c, w, "tokens_per_j", &wall, q.tokens_per_j, tps, n.tokens_from, p, mean_w, spl);
+    if (!rc && tokens)
+        rc = put(c, w, "kwh_per_mtok", &wall, q.j_per_token / 3.6, p, mean_w, tps, n.tokens_from, spl);
+    if (!rc && rate)
+        rc = put(c, w, "samples_per_j", &wall, q.samples_per_j, sps, n.samples_from, p, mean_w, spl);
+    if (!rc && rate)
+        rc = put(c, w, "j_per.sample", &wall, q.j_per_sample, p, mean_w, sps, n.samples_from, spl);
+    if (!rc && n.stream) {
+        const char *of =
+            n.inferred && n.samples > 1 ? "queries of 8 samples, inferred from SingleStream" : "queries";
+        rc = put(c, w, "mj_per_stream", &wall, q.mj_per_stream, joules, mean_j, n.queries, of, spl);
+        if (!rc && !n.by_rate)
+            rc = put(c, w, "samples_per_j", &wall, q.samples_per_j, n.samples * n.queries, "samples", joules,
+                     mean_j, spl);
     }
     if (!rc && isfinite(sps)) {
         struct jm_result *x = jm_calc_result(c, w, "samples_per_s", NULL);
@@ -197,16 +161,16 @@ int jm_results_session(struct jm_calc *c, const struct jm_calc_window *w)
         if (x) {
             x->q.have = true;
             x->q.value = sps;
-            x->instrument = samples_from;
+            x->instrument = n.samples_from;
         }
     }
-    if (!rc && isfinite(tps)) {
+    if (!rc && tokens) {
         struct jm_result *x = jm_calc_result(c, w, "tokens_per_s", NULL);
         rc = x ? 0 : jm_err_set(c->err, JM_ENOMEM, "out of memory for the results");
         if (x) {
             x->q.have = true;
             x->q.value = tps;
-            x->instrument = tokens_from;
+            x->instrument = n.tokens_from;
         }
     }
     return rc ? rc : latencies(c, w);

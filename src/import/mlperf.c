@@ -299,6 +299,8 @@ static int facts(struct work *k)
     if (!rc)
         rc = jm_run_put_env(k->w, "mlperf.drop_nonpositive", k->round.drop_nonpositive ? "1" : "0", k->err);
     if (!rc)
+        rc = jm_mlperf_round_facts(k->w, &k->round, k->err);
+    if (!rc)
         rc = jm_run_put_env(k->w, "mlperf.scenario", k->detail.scenario, k->err);
     if (!rc && scenario)
         rc = jm_run_put_env(k->w, "mlperf.claimed_scenario", scenario, k->err);

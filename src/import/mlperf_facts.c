@@ -59,3 +59,9 @@ int jm_mlperf_analyzer(struct jm_run_writer *w, struct jm_span server_json, stru
     jm_json_free(doc);
     return rc;
 }
+
+int jm_mlperf_round_facts(struct jm_run_writer *w, const struct jm_mlperf_round *r, struct jm_err *err)
+{
+    int rc = jm_run_put_env(w, "mlperf.stream_count", r->legacy_count ? "legacy" : "log", err);
+    return rc ? rc : jm_run_put_env(w, "mlperf.server_rate", r->completed ? "completed" : "scheduled", err);
+}

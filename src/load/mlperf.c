@@ -8,89 +8,34 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/num.h"
-#include "load/mlperf_data.h"
 #include "load/plan.h"
+#include "model/mlperf_limits.h"
 
 #include "base/banned.h"
 
 #define LABEL "MLPerf-like scenario, unofficial"
 
-static bool cell(struct jm_span *rest, struct jm_span *out)
-{
-    bool ok = jm_span_field(rest, '\t', out);
-    *out = jm_span_trim(*out);
-    return ok;
-}
-
-static double ms(struct jm_span s)
-{
-    double v;
-    return jm_num_double(s, &v) == 0 ? v / 1000 : NAN;
-}
-
-static void copy(char *out, size_t n, struct jm_span s)
-{
-    snprintf(out, n, "%.*s", (int)s.n, s.p);
-}
-
-/* "llama2-70b-99.9" → "llama2-70b"; "llama3_1-8b" is the name in mlperf.conf of "llama3.1-8b". */
-static struct jm_span plain_name(const char *benchmark, char buf[64])
-{
-    snprintf(buf, 64, "%s", benchmark);
-    struct jm_span s = jm_span_of(buf);
-    for (char *c = buf; *c; c++)
-        if (*c == '_')
-            *c = '.';
-    if (jm_span_ends(s, JM_SPAN("-99.9")))
-        s.n -= 5;
-    else if (jm_span_ends(s, JM_SPAN("-99")))
-        s.n -= 3;
-    return s;
-}
-
-static bool read_row(struct jm_span line, struct jm_mlperf *m, int64_t *queries, int64_t *samples)
-{
-    struct jm_span c[9];
-    if (!line.n || line.p[0] == '#')
-        return false;
-    for (size_t i = 0; i < sizeof c / sizeof *c; i++)
-        if (!cell(&line, &c[i]))
-            return false;
-    copy(m->benchmark, sizeof m->benchmark, c[0]);
-    m->ttft_s = ms(c[1]);
-    m->tpot_s = ms(c[2]);
-    m->e2e_s = ms(c[3]);
-    m->percentile = 99;
-    jm_num_double(c[4], &m->percentile);
-    int64_t min_ms = 0;
-    bool ok =
-        jm_num_i64(c[5], queries) == 0 && jm_num_i64(c[6], samples) == 0 && jm_num_i64(c[7], &min_ms) == 0;
-    m->min_ns = min_ms * JM_NS_PER_MS;
-    copy(m->source, sizeof m->source, c[8]);
-    return ok;
-}
-
 int jm_mlperf_find(const char *benchmark, const char *scenario, struct jm_mlperf *out, struct jm_err *err)
 {
-    struct jm_span rest = {(const char *)jm_mlperf_tsv, jm_mlperf_tsv_len}, line;
-    char buf[64], known[512] = "";
-    struct jm_span name = plain_name(benchmark, buf);
+    struct jm_mlperf_limits l;
+    char known[512] = "";
     bool server = strcmp(scenario, "mlperf-server") == 0;
-    while (jm_span_line(&rest, &line)) {
-        struct jm_mlperf m = {0};
-        int64_t queries, samples;
-        if (!read_row(line, &m, &queries, &samples))
-            continue;
-        if (jm_span_ieq(name, jm_span_of(m.benchmark))) {
-            m.samples = server ? queries : samples;
-            if (!server)
-                m.ttft_s = m.tpot_s = m.e2e_s = NAN;
-            *out = m;
-            return 0;
-        }
+    if (jm_mlperf_limits_find(benchmark, NULL, &l)) {
+        *out = (struct jm_mlperf){
+            .ttft_s = server ? l.ttft_s : NAN,
+            .tpot_s = server ? l.tpot_s : NAN,
+            .e2e_s = server ? l.e2e_s : NAN,
+            .samples = server ? l.server_queries : l.offline_samples,
+            .min_ns = l.min_ns,
+            .percentile = l.percentile,
+        };
+        snprintf(out->benchmark, sizeof out->benchmark, "%s", l.benchmark);
+        snprintf(out->source, sizeof out->source, "%.*s", (int)sizeof out->source - 1, l.source);
+        return 0;
+    }
+    for (size_t i = 0; jm_mlperf_limits_at(i, &l); i++) {
         size_t n = strlen(known);
-        snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", m.benchmark);
+        snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", l.benchmark);
     }
     return jm_err_set(err, JM_EUSAGE, "the benchmark \"%.40s\" is not known: %s", benchmark, known);
 }

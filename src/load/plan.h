@@ -152,7 +152,7 @@ uint64_t jm_plan_stream(int slice, int64_t k, int purpose);
 /* --- files (plan_yaml.c): docs/load.md describes the format. JM_EUSAGE with file, line and column. */
 int jm_plan_yaml(struct jm_span text, const char *file, struct jm_plan **out, struct jm_err *err);
 
-/* --- MLPerf scenarios (mlperf.c): the constraints of a benchmark, from mlperf_scenarios.tsv */
+/* --- MLPerf scenarios (mlperf.c): the constraints of a benchmark, from model/mlperf_limits.tsv */
 struct jm_mlperf {
     char benchmark[48];    /* "llama2-70b" */
     char round[16];        /* "v5.1": the table's own */
