@@ -38,10 +38,10 @@ int jm_mlperf_peaks_ranges(const struct jm_mlperf_peaks *p, struct jm_mlperf_ran
  *   Time,<t>,Watts,<sum>,Volts,-1.000000,Amps,-1.000000,PF,-1.000000,Mark,<mark>,Analyzer1,<line>,Analyzer2,…
  *
  * The public tool adds line by line, whatever their times, and adds |Watts| with the sentinels in it (a
- * missed sample counts 2 W, one over range 3 W too much, a bad one 0 W). Here a sum is only formed of known
- * parts: over-range samples are decoded, Watts keep their sign, and where a part is bad, missed or has no
- * sample near, the sum is the sentinel -1.000000, which every checker leaves out. What has no sample is
- * written as a line of -1 at the row's time. */
+ * missed sample counts 2 W, one over range 3 W too much, a bad one 0 W, a reversed one as if it consumed).
+ * Here a sum is only formed of known parts: over-range samples are decoded, and where a part is bad, missed,
+ * below 0 or has no sample near, the sum is the sentinel -1.000000, which every checker leaves out. What has
+ * no sample is written as a line of -1 at the row's time. */
 struct jm_mlperf_merged {
     int64_t rows, unknown, unmatched; /* unknown: rows without a sum; unmatched: parts without a sample */
 };
