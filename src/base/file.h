@@ -3,6 +3,7 @@
 #ifndef JM_BASE_FILE_H
 #define JM_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,7 @@ void jm_sha256_done(struct jm_sha256 *s, char out[JM_SHA256_HEX]);
 struct jm_sha1 {
     uint32_t h[5];
     uint64_t n;
+    bool fast; /* the processor has instructions for it */
     unsigned char block[64];
 };
 void jm_sha1_init(struct jm_sha1 *s);

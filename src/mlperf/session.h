@@ -43,7 +43,9 @@ struct jm_mlperf_file {
     int64_t bytes;
     bool has_crlf; /* any line ends CRLF */
     char sha1[41], sha1_crlf[41],
-        sha1_lf[41]; /* over its bytes; with every line end as CRLF; as LF. "" : none */
+        sha1_lf[41]; /* over its bytes; with every line end as CRLF; as LF. "": none. The last two are there
+                        where client.json or server.json records another hash than sha1, or where they equal
+                        it */
 };
 
 struct jm_mlperf_stamp {
@@ -69,7 +71,10 @@ struct jm_mlperf_ptd_config {
 /* client.json or server.json. */
 struct jm_mlperf_side {
     bool present;
-    const char *broken; /* why it is no such document; NULL: it is */
+    const char *broken; /* why it is no such document (nothing below is set then); NULL: it is */
+    const char
+        *missing;    /* members that the public checker requires and that are not there, "a, b"; or NULL */
+    const char *odd; /* what is of another type or size than the public tool writes, first found; NULL */
     const char *version, *uuid_client, *uuid_server, *session_name;
     bool has_timezone, has_debug, debug;
     int64_t timezone_s; /* to add to local time for UTC */
@@ -90,7 +95,9 @@ struct jm_mlperf_loadgen {
     int64_t begin,
         end; /* first JSON message with that key (the submission checker), ns as written; -1: none */
     int64_t checker_begin, checker_end; /* first line naming it in any case (the power checker); -1: none */
-    int64_t errors, warnings, broken;
+    bool checker_timeless; /* ... where that line holds no time, at which the power checker gives up */
+    bool old_format;       /* text lines from before LoadGen 1.0 */
+    int64_t lines, errors, warnings, broken;
     struct jm_mlperf_fact {
         const char *key, *text; /* text: a string's content, or a number or truth value as written */
         bool is_number, is_bool;
@@ -109,7 +116,8 @@ struct jm_mlperf_samples {
      */
     double plain_all_w, plain_positive_w;
     int64_t sum_pf_micro, n_pf; /* PF > 0 */
-    int64_t min_uw, max_uw;     /* of decoded values */
+    int64_t min_uw, max_uw;     /* of decoded values, where good or over is not 0 */
+    bool overflow;              /* a sum does not fit and is of no use */
 };
 /* Sums over the good samples of one input inside the load window, for the analyzer's accuracy. PF and
  * sqrt(S^2
@@ -123,9 +131,12 @@ struct jm_mlperf_power {
     bool present;
     struct jm_mlperf_samples file, window;
     int64_t broken, out_of_order, duplicate_stamps,
-        marks_other;                       /* lines; marks_other: mark of another session or mode */
-    const char *first_broken;              /* the sentence, NULL: none */
-    int64_t first_ns, last_ns, max_gap_ns; /* gap: between samples that touch the window */
+        marks_other;          /* lines; marks_other: mark of another session or mode */
+    int64_t other_lines;      /* neither blank nor beginning with "Time": the public checkers skip them */
+    const char *first_broken; /* the sentence, NULL: none */
+    const char *first_mark;   /* of the first sample, NULL: none */
+    int64_t first_ns, last_ns, max_gap_ns; /* UTC (v1.0: time zone added), -1: none; gap: between samples that
+                                              touch the window */
     int channels, analyzers;               /* 0: the sum only */
     bool crlf, blank_last;
     /* time-weighted over [begin, end]: each sample is the mean over the time since the one before it (1 s),
@@ -139,20 +150,24 @@ struct jm_mlperf_power {
 /* A message of ptd_logs.txt with its place. */
 enum jm_mlperf_event_kind { JM_MLPERF_EV_INFO, JM_MLPERF_EV_WARNING, JM_MLPERF_EV_ERROR };
 struct jm_mlperf_event {
-    int64_t t_ns; /* as written, read as UTC; -1: no stamp */
+    int64_t t_ns;      /* as written, read as UTC; -1: no stamp */
+    int64_t line_t_ns; /* the stamp that its line begins with, -1: none: the power checker knows only that */
     int64_t line;
     uint8_t kind, analyzer; /* analyzer from 1; 1 where there are no sections */
+    bool inner;             /* it begins in the middle of a line, after another message or echoed data */
     bool upper;             /* "ERROR:" and "WARNING:" as against "Error:" and "Warning:" */
     const char *text;       /* after the stamp; shared between equal ones */
 };
-#define JM_MLPERF_EVENTS 65536
+#define JM_MLPERF_EVENTS 131072
 struct jm_mlperf_ptd_log {
     bool present;
     int analyzers;
     struct jm_mlperf_event
         *events; /* warnings, errors, Go, Completed test, uncertainty and range notes, in file order */
     size_t n_events;
-    int64_t dropped;              /* events beyond JM_MLPERF_EVENTS; counted only */
+    /* Beyond JM_MLPERF_EVENTS, or beyond half of what was left at the last "Go with mark" (so that a long
+     * ranging cannot crowd out the test): counted only. */
+    int64_t dropped, dropped_errors, dropped_warnings;
     int64_t lines, not_line_safe; /* lines cut by another message */
 };
 

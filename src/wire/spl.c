@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/spl.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -8,113 +9,245 @@
 
 #include "base/banned.h"
 
-static bool two_part(struct jm_span s, size_t at, int n, int *out)
+static bool digits(const char *p, int n, int *out)
 {
     int v = 0;
-    if (at + (size_t)n > s.n)
-        return false;
     for (int i = 0; i < n; i++) {
-        char c = s.p[at + (size_t)i];
-        if (c < '0' || c > '9')
+        unsigned d = (unsigned char)p[i] - '0';
+        if (d > 9)
             return false;
-        v = v * 10 + (c - '0');
+        v = v * 10 + (int)d;
     }
     *out = v;
     return true;
 }
 
+static int days_in(int y, int m)
+{
+    static const signed char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return days[m - 1] + (m == 2 && ((y % 4 == 0 && y % 100 != 0) || y % 400 == 0));
+}
+
 int jm_spl_time(struct jm_span s, int64_t *ns)
 {
     int mo, d, y, h, mi, se;
-    if (s.n < 19 || s.p[2] != '-' || s.p[5] != '-' || s.p[10] != ' ' || s.p[13] != ':' || s.p[16] != ':' ||
-        !two_part(s, 0, 2, &mo) || !two_part(s, 3, 2, &d) || !two_part(s, 6, 4, &y) ||
-        !two_part(s, 11, 2, &h) || !two_part(s, 14, 2, &mi) || !two_part(s, 17, 2, &se) || mo < 1 ||
-        mo > 12 || d < 1 || d > 31 || h > 23 || mi > 59 || se > 60 || y < 1970 || y > 2200)
+    const char *p = s.p;
+    if (s.n < 19 || p[2] != '-' || p[5] != '-' || p[10] != ' ' || p[13] != ':' || p[16] != ':' ||
+        !digits(p, 2, &mo) || !digits(p + 3, 2, &d) || !digits(p + 6, 4, &y) || !digits(p + 11, 2, &h) ||
+        !digits(p + 14, 2, &mi) || !digits(p + 17, 2, &se) || mo < 1 || mo > 12 || y < 1970 || y > 2200 ||
+        d < 1 || d > days_in(y, mo) || h > 23 || mi > 59 || se > 60)
         return JM_EPARSE;
     int64_t frac = 0, scale = 100 * JM_NS_PER_MS;
     if (s.n > 19) {
-        if (s.p[19] != '.' || s.n == 20)
+        if (p[19] != '.' || s.n == 20)
             return JM_EPARSE;
         for (size_t i = 20; i < s.n; i++, scale /= 10) {
-            if (s.p[i] < '0' || s.p[i] > '9')
+            if (p[i] < '0' || p[i] > '9')
                 return JM_EPARSE;
-            frac += (s.p[i] - '0') * scale;
+            frac += (p[i] - '0') * scale;
         }
     }
     *ns = jm_time_unix(y, mo, d, h, mi, se) * JM_NS_PER_S + frac;
     return 0;
 }
 
-/* Takes "name,value" off rest. */
-static bool pair(struct jm_span *rest, const char *name, int64_t *out)
+bool jm_spl_time_swapped(struct jm_span s)
 {
-    struct jm_span k, v;
-    return jm_span_field(rest, ',', &k) && jm_span_is(jm_span_trim(k), name) &&
-           jm_span_field(rest, ',', &v) && jm_num_fixed(jm_span_trim(v), -6, out) == 0;
+    char text[32];
+    int64_t ns;
+    s = jm_span_trim(s);
+    if (s.n < 19 || s.n >= sizeof text || jm_spl_time(s, &ns) == 0)
+        return false;
+    memcpy(text, s.p, s.n);
+    memcpy(text, s.p + 3, 2);
+    memcpy(text + 3, s.p, 2);
+    return jm_spl_time((struct jm_span){text, s.n}, &ns) == 0;
+}
+
+/* Takes the text before the next comma; a line that ended (p NULL) has none. */
+static bool field(struct jm_span *rest, struct jm_span *out)
+{
+    return jm_span_field(rest, ',', out);
+}
+
+/* Watts, volts, amperes: what is beyond this is no reading, and sums of a line cannot overflow below it. */
+#define MOST INT64_C(1000000000)
+
+/* More digits than millionths are rounded: they say less than the instrument knows. */
+static bool odd_number(struct jm_span v, int64_t *out)
+{
+    double x;
+    v = jm_span_trim(v);
+    int rc = jm_num_fixed(v, -6, out);
+    if (rc == JM_ERANGE && jm_num_double(v, &x) == 0 && x >= -MOST && x <= MOST) {
+        *out = (int64_t)(x * 1e6 + (x < 0 ? -0.5 : 0.5));
+        return true;
+    }
+    return rc == 0 && *out >= -MOST * 1000000 && *out <= MOST * 1000000;
+}
+
+/* A number up to the next comma or the end, in millionths. What PTDaemon writes ("%.6f") is read here,
+ * anything else by odd_number. */
+static bool number(struct jm_span *rest, int64_t *out)
+{
+    const char *p = rest->p, *end = p + rest->n, *q = p;
+    bool neg = q < end && *q == '-';
+    q += neg;
+    const char *first = q;
+    int64_t v = 0;
+    unsigned d;
+    while (q < end && (d = (unsigned char)*q - '0') <= 9 && q - first < 9) {
+        v = v * 10 + d;
+        q++;
+    }
+    if (q == first)
+        goto odd;
+    int places = 0;
+    if (q < end && *q == '.')
+        for (q++; q < end && (d = (unsigned char)*q - '0') <= 9 && places < 6; q++, places++)
+            v = v * 10 + d;
+    if (q < end && *q != ',')
+        goto odd;
+    for (; places < 6; places++)
+        v *= 10;
+    *out = neg ? -v : v;
+    if (q == end) {
+        *rest = (struct jm_span){NULL, 0};
+    } else {
+        rest->n -= (size_t)(q + 1 - p);
+        rest->p = q + 1;
+    }
+    return true;
+odd:;
+    struct jm_span text;
+    return field(rest, &text) && odd_number(text, out);
+}
+
+/* Takes "name," off rest. */
+static bool name(struct jm_span *rest, const char *text, size_t n)
+{
+    struct jm_span k;
+    if (rest->p && rest->n > n && memcmp(rest->p, text, n) == 0 && rest->p[n] == ',') {
+        rest->p += n + 1;
+        rest->n -= n + 1;
+        return true;
+    }
+    return field(rest, &k) && jm_span_is(jm_span_trim(k), text) && rest->p;
 }
 
 static bool group(struct jm_span *rest, struct jm_spl_values *v)
 {
-    return pair(rest, "Watts", &v->watts) && pair(rest, "Volts", &v->volts) && pair(rest, "Amps", &v->amps) &&
-           pair(rest, "PF", &v->pf);
+    return name(rest, "Watts", 5) && number(rest, &v->watts) && name(rest, "Volts", 5) &&
+           number(rest, &v->volts) && name(rest, "Amps", 4) && number(rest, &v->amps) &&
+           name(rest, "PF", 2) && number(rest, &v->pf);
 }
 
-static bool time_field(struct jm_span *rest, int64_t *ns)
+static bool time_field(struct jm_span *rest, int64_t *ns, struct jm_span *text)
 {
-    struct jm_span k, v;
-    return jm_span_field(rest, ',', &k) && jm_span_is(jm_span_trim(k), "Time") &&
-           jm_span_field(rest, ',', &v) && jm_spl_time(jm_span_trim(v), ns) == 0;
+    return name(rest, "Time", 4) && field(rest, text) && jm_spl_time(jm_span_trim(*text), ns) == 0;
 }
 
 static bool mark_field(struct jm_span *rest, struct jm_span *mark)
 {
-    struct jm_span k;
-    return jm_span_field(rest, ',', &k) && jm_span_is(jm_span_trim(k), "Mark") &&
-           jm_span_field(rest, ',', mark);
+    return name(rest, "Mark", 4) && field(rest, mark);
+}
+
+/* What the parts of a group say together. */
+struct parts {
+    int n;
+    bool over, bad, missed;
+    int64_t decoded, good;
+};
+
+static void part(struct parts *p, enum jm_spl_kind kind, int64_t decoded)
+{
+    p->n++;
+    switch (kind) {
+    case JM_SPL_OVER_RANGE: p->over = true; break;
+    case JM_SPL_BAD: p->bad = true; return;
+    case JM_SPL_MISSED: p->missed = true; return;
+    case JM_SPL_GOOD: break;
+    }
+    p->decoded += decoded;
+}
+
+#define SAME_UW 2000 /* sums of six decimals agree to this */
+
+/* Kind and true power of a group that sums its parts. */
+static enum jm_spl_kind judge(const struct jm_spl_values *own, const struct parts *p, bool analyzers,
+                              int64_t *decoded)
+{
+    enum jm_spl_kind kind = jm_spl_kind_of(own);
+    *decoded = 0;
+    if (kind == JM_SPL_MISSED || p->missed)
+        return JM_SPL_MISSED;
+    if (p->bad) {
+        /* a channel that is not connected: the instrument's own sum leaves it out */
+        if (analyzers || p->over || kind != JM_SPL_GOOD || llabs(own->watts - p->decoded) > SAME_UW)
+            return JM_SPL_BAD;
+    } else if (p->over) {
+        *decoded = p->decoded;
+        return JM_SPL_OVER_RANGE;
+    }
+    jm_spl_decode_watts(own, decoded);
+    return kind;
+}
+
+/* ",Ch1,Watts,...,Ch2,..." as far as it goes. Room for most values is at v. */
+static bool channels(struct jm_span *rest, struct jm_spl_values *v, int most, struct parts *p)
+{
+    while (rest->p && rest->n >= 2 && rest->p[0] == 'C' && rest->p[1] == 'h') {
+        struct jm_spl_values one;
+        struct jm_span label;
+        int64_t uw = 0;
+        if (!field(rest, &label) || !group(rest, &one))
+            return false;
+        jm_spl_decode_watts(&one, &uw);
+        if (p->n < most)
+            v[p->n] = one;
+        part(p, jm_spl_kind_of(&one), uw);
+    }
+    return true;
+}
+
+static int bad_line(struct jm_span line, struct jm_span when, struct jm_err *err)
+{
+    return jm_err_set(err, JM_EPARSE,
+                      "not a power sample: \"%.*s\" (expected Time,MM-DD-YYYY HH:MM:SS.mmm,Watts,...)%s",
+                      (int)(line.n > 80 ? 80 : line.n), line.p,
+                      jm_spl_time_swapped(when) ? "; its date has the day before the month" : "");
 }
 
 int jm_spl_parse(struct jm_span line, struct jm_spl_row *row, struct jm_err *err)
 {
-    struct jm_span rest = jm_span_trim(line), name;
-    *row = (struct jm_spl_row){0};
+    struct jm_span rest = jm_span_trim(line), when = {NULL, 0}, label, m;
+    struct parts parts = {0};
+    int64_t t;
+    row->mark = (struct jm_span){NULL, 0};
+    row->n_channels = 0;
+    row->analyzers = false;
     if (!jm_span_starts(rest, JM_SPAN("Time")))
         return JM_EAGAIN;
-    if (!time_field(&rest, &row->time_ns))
-        goto bad;
-    if (!group(&rest, &row->sum))
-        goto bad;
-    if (rest.p && !mark_field(&rest, &row->mark))
-        goto bad;
-    while (rest.p && row->n_channels < JM_SPL_CHANNELS) {
-        struct jm_spl_values *v = &row->channel[row->n_channels];
-        struct jm_span at = rest, m;
-        int64_t t;
-        if (!jm_span_field(&rest, ',', &name))
-            break;
-        name = jm_span_trim(name);
-        if (jm_span_starts(name, JM_SPAN("Analyzer"))) {
-            row->analyzers = true;
-            if (!time_field(&rest, &t) || !group(&rest, v) || (rest.p && !mark_field(&rest, &m)))
-                goto bad;
-        } else if (jm_span_starts(name, JM_SPAN("Ch"))) {
-            /* channels below an analyzer's line repeat what that line sums */
-            struct jm_spl_values skip;
-            if (!group(&rest, row->analyzers ? &skip : v))
-                goto bad;
-            if (row->analyzers)
-                continue;
-        } else if (name.n == 0 && !at.n) {
-            break;
-        } else {
-            goto bad;
-        }
-        row->n_channels++;
+    if (!time_field(&rest, &row->time_ns, &when) || !group(&rest, &row->sum) ||
+        (rest.p && !mark_field(&rest, &row->mark)) || !channels(&rest, row->channel, JM_SPL_CHANNELS, &parts))
+        return bad_line(line, when, err);
+    row->n_channels = parts.n < JM_SPL_CHANNELS ? parts.n : JM_SPL_CHANNELS;
+    while (rest.p && rest.n) {
+        struct jm_spl_values own;
+        struct parts below = {0};
+        int64_t uw;
+        if (!field(&rest, &label) || !jm_span_starts(jm_span_trim(label), JM_SPAN("Analyzer")) ||
+            (parts.n && !row->analyzers) || !time_field(&rest, &t, &when) || !group(&rest, &own) ||
+            (rest.p && !mark_field(&rest, &m)) || !channels(&rest, NULL, 0, &below))
+            return bad_line(line, when, err);
+        row->analyzers = true;
+        enum jm_spl_kind kind = judge(&own, &below, false, &uw);
+        if (row->n_channels < JM_SPL_CHANNELS)
+            row->channel[row->n_channels++] = own;
+        part(&parts, kind, uw);
     }
+    row->kind = judge(&row->sum, &parts, row->analyzers, &row->decoded_uw);
     return 0;
-bad:
-    return jm_err_set(err, JM_EPARSE,
-                      "not a power sample: \"%.*s\" (expected Time,MM-DD-YYYY HH:MM:SS.mmm,Watts,...)",
-                      (int)(line.n > 80 ? 80 : line.n), line.p);
 }
 
 enum jm_spl_kind jm_spl_kind_of(const struct jm_spl_values *v)

@@ -7,7 +7,11 @@
  *
  * Lines end with LF or CRLF; a blank last line is usual from v4.1 on. Sentinels, as established from the
  * published sessions: -1 the reading was nan, inf or 9.91E37; -2 in all four fields a missed sample; Watts
- * and Amps <= -3 the over-range mark -(3 + value). */
+ * and Amps <= -3 the over-range mark -(3 + value).
+ *
+ * The first group of a line with channels is the sum of what they say, sentinels included; that of a merge of
+ * analyzers the sum of their absolute values (power-dev issue 329). So where a channel or an analyzer has a
+ * sentinel, the line has it, and its true power is the sum of the decoded parts. */
 #ifndef JM_WIRE_SPL_H
 #define JM_WIRE_SPL_H
 
@@ -33,6 +37,8 @@ struct jm_spl_row {
     int n_channels; /* channels or analyzers that follow; 0: none */
     bool analyzers; /* they are whole analyzers */
     struct jm_spl_values channel[JM_SPL_CHANNELS];
+    enum jm_spl_kind kind; /* of the whole line, its channels and analyzers looked at */
+    int64_t decoded_uw;    /* its true power, where kind is good or over-range */
 };
 
 /* One line (without its line end). JM_EAGAIN: blank, or not starting with "Time" (such lines are skipped by
@@ -43,7 +49,9 @@ enum jm_spl_kind jm_spl_kind_of(const struct jm_spl_values *v);
 /* The true Watts of a good or over-range group, in micro-watts; false for the others. */
 bool jm_spl_decode_watts(const struct jm_spl_values *v, int64_t *uw);
 
-/* "MM-DD-YYYY HH:MM:SS[.fraction]" as ns since 1970, read as UTC. */
+/* "MM-DD-YYYY HH:MM:SS[.fraction]" as ns since 1970, read as UTC. The date must exist. */
 int jm_spl_time(struct jm_span s, int64_t *ns);
+/* Would the text be a time with day and month exchanged? */
+bool jm_spl_time_swapped(struct jm_span s);
 
 #endif

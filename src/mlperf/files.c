@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mlperf/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#include "base/banned.h"
+
+#define MAX_OTHERS 4096
+
+const char *const jm_mlperf_file_names[JM_MLPERF_FILES] = {
+    [JM_MLPERF_CLIENT_JSON] = "power/client.json",
+    [JM_MLPERF_CLIENT_LOG] = "power/client.log",
+    [JM_MLPERF_PTD_LOGS] = "power/ptd_logs.txt",
+    [JM_MLPERF_SERVER_JSON] = "power/server.json",
+    [JM_MLPERF_SERVER_LOG] = "power/server.log",
+    [JM_MLPERF_RANGING_DETAIL] = "ranging/mlperf_log_detail.txt",
+    [JM_MLPERF_RANGING_SUMMARY] = "ranging/mlperf_log_summary.txt",
+    [JM_MLPERF_RANGING_SPL] = "ranging/spl.txt",
+    [JM_MLPERF_RUN_DETAIL] = "run_1/mlperf_log_detail.txt",
+    [JM_MLPERF_RUN_SUMMARY] = "run_1/mlperf_log_summary.txt",
+    [JM_MLPERF_RUN_SPL] = "run_1/spl.txt",
+};
+
+bool jm_mlperf_file_path(const struct jm_mlperf_place *p, const char *rel, char *out, size_t size)
+{
+    int n = strncmp(rel, "run_1/", 6) == 0 ? snprintf(out, size, "%s/%s", p->run_1, rel + 6)
+                                           : snprintf(out, size, "%s/%s", p->dir, rel);
+    return n >= 0 && (size_t)n < size;
+}
+
+static bool there(const char *dir, const char *name)
+{
+    char path[8704];
+    struct stat st;
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    return n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0;
+}
+
+/* A run of power measurement, not of performance alone. */
+static bool holds(const char *dir)
+{
+    static const char *const any[] = {"run_1/spl.txt", "ranging/spl.txt", "power/server.json",
+                                      "power/client.json", "power/ptd_logs.txt"};
+    for (size_t i = 0; i < sizeof any / sizeof any[0]; i++)
+        if (there(dir, any[i]))
+            return true;
+    return false;
+}
+
+bool jm_mlperf_locate(const char *path, struct jm_mlperf_place *p)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    if (!n || n > sizeof p->dir - 32)
+        return false;
+    memset(p, 0, sizeof *p);
+    static const char *const below[] = {"/performance", ""};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(p->dir, sizeof p->dir, "%.*s%s", (int)n, path, below[i]);
+        snprintf(p->run_1, sizeof p->run_1, "%s/run_1", p->dir);
+        if (holds(p->dir))
+            return true;
+    }
+    /* run_1 itself, or its logs in another folder: the rest lies beside it */
+    snprintf(p->run_1, sizeof p->run_1, "%.*s", (int)n, path);
+    snprintf(p->dir, sizeof p->dir, "%.*s/..", (int)n, path);
+    return there(p->run_1, "spl.txt");
+}
+
+/* ---- reading */
+
+/* Line ends of all that was read. */
+struct ends {
+    int64_t lf, crlf;
+    bool last_cr; /* the block before ended with CR */
+};
+
+static void count_ends(struct ends *e, const char *p, size_t n)
+{
+    if (!e->last_cr && !memchr(p, '\r', n)) {
+        if (!e->lf && memchr(p, '\n', n)) /* whether there is one without CR is all that is asked */
+            e->lf = 1;
+        return;
+    }
+    for (const char *q = p, *end = p + n; q < end && (q = memchr(q, '\n', (size_t)(end - q))); q++) {
+        bool cr = q == p ? e->last_cr : q[-1] == '\r';
+        e->crlf += cr;
+        e->lf += !cr;
+    }
+    e->last_cr = n && p[n - 1] == '\r';
+}
+
+static int open_regular(const char *path, int64_t *size)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *size = (int64_t)st.st_size;
+        return fd;
+    }
+    close(fd);
+    errno = EISDIR;
+    return -1;
+}
+
+static ssize_t block(int fd, char *buffer)
+{
+    ssize_t n;
+    do
+        n = read(fd, buffer, JM_MLPERF_BLOCK);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static const char *why(int errnum, struct jm_mlperf_arena *a, const char *rel)
+{
+    struct jm_err e;
+    if (errnum == EISDIR)
+        return jm_mlperf_printf(a, "%s is no regular file", rel);
+    jm_err_sys(&e, errnum, "cannot read %s", rel);
+    return jm_mlperf_printf(a, "%s", e.text);
+}
+
+int jm_mlperf_file_read(const struct jm_mlperf_place *p, struct jm_mlperf_file *f, bool hash, char *buffer,
+                        struct jm_mlperf_arena *a, jm_mlperf_block_fn fn, void *self, struct jm_err *err)
+{
+    char path[8704];
+    struct ends ends = {0};
+    struct jm_sha1 sha;
+    int64_t size;
+    ssize_t n;
+    int rc = 0;
+    if (!jm_mlperf_file_path(p, f->rel, path, sizeof path))
+        return 0;
+    int fd = open_regular(path, &size);
+    if (fd < 0) {
+        if (errno != ENOENT && errno != ENOTDIR) {
+            f->present = true;
+            f->error = why(errno, a, f->rel);
+        }
+        return 0;
+    }
+    f->present = true;
+    jm_sha1_init(&sha);
+    while ((n = block(fd, buffer)) > 0 && !rc) {
+        f->bytes += n;
+        count_ends(&ends, buffer, (size_t)n);
+        if (hash)
+            jm_sha1_add(&sha, buffer, (size_t)n);
+        if (fn)
+            rc = fn(self, (struct jm_span){buffer, (size_t)n}, err);
+    }
+    if (n < 0)
+        f->error = why(errno, a, f->rel);
+    close(fd);
+    f->has_crlf = ends.crlf > 0;
+    if (!hash || n < 0 || rc)
+        return rc;
+    jm_sha1_done(&sha, f->sha1);
+    if (!ends.crlf)
+        memcpy(f->sha1_lf, f->sha1, sizeof f->sha1);
+    if (!ends.lf)
+        memcpy(f->sha1_crlf, f->sha1, sizeof f->sha1);
+    return 0;
+}
+
+/* Adds a block to both forms. CR at the end of a block waits for what follows. */
+static void both(struct jm_sha1 *lf, struct jm_sha1 *crlf, const char *p, size_t n, bool *cr)
+{
+    const char *end = p + n;
+    while (p < end) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p)), *stop = nl ? nl : end;
+        bool here = stop > p && stop[-1] == '\r';
+        size_t text = (size_t)(stop - p) - here;
+        if (*cr && stop > p) { /* the CR before was not of a line end */
+            jm_sha1_add(lf, "\r", 1);
+            jm_sha1_add(crlf, "\r", 1);
+            *cr = false;
+        }
+        jm_sha1_add(lf, p, text);
+        jm_sha1_add(crlf, p, text);
+        *cr = here || (stop == p && *cr);
+        p = stop;
+        if (nl) {
+            jm_sha1_add(lf, "\n", 1);
+            jm_sha1_add(crlf, "\r\n", 2);
+            *cr = false;
+            p++;
+        }
+    }
+}
+
+void jm_mlperf_file_rehash(const struct jm_mlperf_place *p, struct jm_mlperf_file *f, char *buffer)
+{
+    char path[8704];
+    struct jm_sha1 lf, crlf;
+    bool cr = false;
+    int64_t size;
+    ssize_t n = -1;
+    int fd = jm_mlperf_file_path(p, f->rel, path, sizeof path) ? open_regular(path, &size) : -1;
+    if (fd < 0)
+        return;
+    jm_sha1_init(&lf);
+    jm_sha1_init(&crlf);
+    while ((n = block(fd, buffer)) > 0)
+        both(&lf, &crlf, buffer, (size_t)n, &cr);
+    close(fd);
+    if (n < 0)
+        return;
+    if (cr) {
+        jm_sha1_add(&lf, "\r", 1);
+        jm_sha1_add(&crlf, "\r", 1);
+    }
+    jm_sha1_done(&lf, f->sha1_lf);
+    jm_sha1_done(&crlf, f->sha1_crlf);
+}
+
+/* ---- what else is there */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool known(const char *rel)
+{
+    for (int i = 0; i < JM_MLPERF_FILES; i++)
+        if (strcmp(rel, jm_mlperf_file_names[i]) == 0)
+            return true;
+    return false;
+}
+
+int jm_mlperf_others(const struct jm_mlperf_place *p, struct jm_mlperf_session *s)
+{
+    static const char *const folders[] = {"power", "ranging", "run_1"};
+    const char **list = jm_mlperf_alloc(s->arena, MAX_OTHERS * sizeof *list);
+    if (!list)
+        return JM_ENOMEM;
+    s->others = list;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        char path[8704], rel[300];
+        snprintf(rel, sizeof rel, "%s/", folders[i]);
+        if (!jm_mlperf_file_path(p, rel, path, sizeof path))
+            continue;
+        DIR *d = opendir(path);
+        if (!d)
+            continue;
+        for (struct dirent *e; (e = readdir(d)) && s->n_others < MAX_OTHERS;) {
+            struct stat st;
+            if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+                continue;
+            snprintf(rel, sizeof rel, "%s/%s", folders[i], e->d_name);
+            if (known(rel))
+                continue;
+            bool dir = fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+            list[s->n_others] = jm_mlperf_printf(s->arena, "%s%s", rel, dir ? "/" : "");
+            if (!list[s->n_others])
+                break;
+            s->n_others++;
+        }
+        closedir(d);
+    }
+    qsort(list, s->n_others, sizeof *list, by_name);
+    return jm_mlperf_arena_failed(s->arena) ? JM_ENOMEM : 0;
+}
