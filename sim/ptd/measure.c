@@ -344,6 +344,17 @@ int64_t simptd_next(const struct simptd *p)
     return t;
 }
 
+static void json_text(FILE *f, const char *text)
+{
+    putc('"', f);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            putc('\\', f);
+        putc(*text, f);
+    }
+    putc('"', f);
+}
+
 int simptd_write_truth(const struct simptd *p, char *why, size_t n)
 {
     FILE *f = p->o->truth ? fopen(p->o->truth, "we") : NULL;
@@ -353,20 +364,21 @@ int simptd_write_truth(const struct simptd *p, char *why, size_t n)
         snprintf(why, n, "cannot write the truth to %.300s.", p->o->truth);
         return -1;
     }
-    fprintf(f, "{\n \"schema\": \"joulemark-sim.wall-truth/1\",\n \"simulated\": true,\n \"waveform\": \"");
-    for (const char *c = simwall_spec(p->wall); *c; c++)
-        fprintf(f, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+    fprintf(f, "{\n \"schema\": \"joulemark-sim.wall-truth/1\",\n \"simulated\": true,\n \"waveform\": ");
+    json_text(f, simwall_spec(p->wall));
     fprintf(f,
-            "\",\n \"seed\": %llu,\n \"start_unix_ns\": %lld,\n \"end_unix_ns\": %lld,\n \"measurements\": [",
+            ",\n \"seed\": %llu,\n \"start_unix_ns\": %lld,\n \"end_unix_ns\": %lld,\n \"measurements\": [",
             (unsigned long long)p->o->seed, (long long)simwall_start(p->wall),
             (long long)simclock_now(&p->clock));
     for (size_t i = 0; i < p->spans; i++) {
         const struct simptd_span *s = &p->span[i];
+        fprintf(f, "%s\n  {\"mark\": ", i ? "," : "");
+        json_text(f, s->mark);
         fprintf(f,
-                "%s\n  {\"mark\": \"%s\", \"go_unix_ns\": %lld, \"stop_unix_ns\": %lld, \"first_unix_ns\": "
-                "%lld, \"last_unix_ns\": %lld,\n   \"samples\": %lld, \"errors\": %lld, ",
-                i ? "," : "", s->mark, (long long)s->go_ns, (long long)s->stop_ns, (long long)s->first_ns,
-                (long long)s->last_ns, (long long)s->samples, (long long)s->errors);
+                ", \"go_unix_ns\": %lld, \"stop_unix_ns\": %lld, \"first_unix_ns\": %lld, "
+                "\"last_unix_ns\": %lld,\n   \"samples\": %lld, \"errors\": %lld, ",
+                (long long)s->go_ns, (long long)s->stop_ns, (long long)s->first_ns, (long long)s->last_ns,
+                (long long)s->samples, (long long)s->errors);
         double j = simwall_energy_j(p->wall, s->first_ns, s->last_ns);
         fprintf(f, isfinite(j) ? "\"true_joules\": %.9f, " : "\"true_joules\": null, ", j);
         fprintf(f, "\"said_joules\": %.9f}", s->said_j);

@@ -98,7 +98,7 @@ static void lines(struct simptd *p)
         memcpy(line, p->in, len);
         line[len] = 0;
         for (size_t i = 0; i < len; i++)
-            if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+            if ((unsigned char)line[i] < 0x20 || (unsigned char)line[i] >= 0x7f)
                 line[i] = '?'; /* what is no text stays no text, in answers and log too */
         memmove(p->in, p->in + used, p->in_n - used);
         p->in_n -= used;
