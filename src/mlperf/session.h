@@ -119,12 +119,19 @@ struct jm_mlperf_samples {
     int64_t min_uw, max_uw;     /* of decoded values, where good or over is not 0 */
     bool overflow;              /* a sum does not fit and is of no use */
 };
-/* Sums over the good samples of one input inside the load window, for the analyzer's accuracy. PF and
- * sqrt(S^2
- * - P^2) of each sample: S = V x A, else P / PF; a sample that has neither is in n alone. */
+/* Sums over the good samples of one input inside the load window, for the analyzer's accuracy (inputs.c).
+ * ratio: P / (V x A), else the PF of the log; tangent: P x tan(phi), phi of the log's PF, else of that ratio.
+ * A sample that has neither is in n alone. */
 struct jm_mlperf_input {
     int64_t n, n_known;
-    double watts, volts, amps, pf, var; /* W, V, A; PF and var over n_known */
+    double watts, volts, amps; /* of n */
+    double known_watts, ratio, tangent;
+};
+/* The same over the good samples of the whole file, each divided by its Watts: what PTDaemon's own mean of
+ * the uncertainty is made of. */
+struct jm_mlperf_doubt {
+    int64_t n;
+    double ratio, inputs, tangent; /* sums over inputs of ratio, 1 and tangent, divided by the sum's Watts */
 };
 #define JM_MLPERF_INPUTS 12
 struct jm_mlperf_power {
@@ -145,6 +152,7 @@ struct jm_mlperf_power {
     bool covers_begin, covers_end;
     double max_volts, max_amps; /* over good samples of the whole file, for the ranges; NaN: none */
     struct jm_mlperf_input input[1 + JM_MLPERF_INPUTS]; /* the sum, then each channel or analyzer */
+    struct jm_mlperf_doubt doubt;
 };
 
 /* A message of ptd_logs.txt with its place. */
