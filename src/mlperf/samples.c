@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mlperf/inputs.h"
 #include "mlperf/parts.h"
 #include "wire/spl.h"
 
@@ -103,6 +104,7 @@ static int sample(struct jm_mlperf_samples_reader *r, struct jm_spl_row *row)
     count(&o->file, row);
     if (t > r->begin && t < r->end)
         count(&o->window, row);
+    jm_mlperf_inputs_add(o, row, t > r->begin && t < r->end);
     limits(o, row);
     int n = row->n_channels;
     if (row->analyzers && n > o->analyzers)
