@@ -42,6 +42,29 @@ int jm_file_read(const char *path, size_t limit, struct jm_str *out, struct jm_e
     return rc;
 }
 
+int jm_file_blocks(const char *path, char *buffer, size_t size, jm_file_block_fn fn, void *self,
+                   struct jm_err *err)
+{
+    struct stat st;
+    int rc = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* never waits on a pipe */
+    if (fd < 0)
+        return jm_err_sys(err, errno, "cannot open %s", path);
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+        rc = jm_err_set(err, JM_EINVAL, "cannot read %s: it is no regular file", path);
+    while (!rc) {
+        ssize_t n = read(fd, buffer, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            rc = jm_err_sys(err, errno, "cannot read %s", path);
+        if (n <= 0)
+            break;
+        rc = fn(self, (struct jm_span){buffer, (size_t)n}, err);
+    }
+    close(fd);
+    return rc;
+}
+
 static int write_all(int fd, struct jm_span data)
 {
     while (data.n) {

@@ -13,6 +13,11 @@
 /* Reads a whole regular file (or stream up to limit) into out (appended). JM_ELIMIT when it is larger than
  * limit. */
 int jm_file_read(const char *path, size_t limit, struct jm_str *out, struct jm_err *err);
+/* Reads a regular file (links are followed, nothing else is opened) in blocks of up to size bytes, which fn
+ * gets in order; what fn returns, when not 0, ends the reading and is passed on. */
+typedef int (*jm_file_block_fn)(void *self, struct jm_span block, struct jm_err *err);
+int jm_file_blocks(const char *path, char *buffer, size_t size, jm_file_block_fn fn, void *self,
+                   struct jm_err *err);
 /* Writes by a temporary file and rename, so that a reader never sees half of it. */
 int jm_file_write(const char *path, struct jm_span data, struct jm_err *err);
 /* mkdir -p of the directory part of path. */

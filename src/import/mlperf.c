@@ -10,11 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/json.h"
-#include "base/num.h"
 #include "import/mlperf_facts.h"
 #include "import/mlperf_round.h"
+#include "import/mlperf_take.h"
 #include "import/probe.h"
 #include "run/run.h"
 #include "wire/loadgen_log.h"
@@ -22,7 +21,7 @@
 
 #include "base/banned.h"
 
-#define MAX_LOG (256u << 20)
+#define MAX_JSON ((size_t)16 << 20)
 
 struct session {
     char run_1[4096], power[4096], root[4096];
@@ -71,51 +70,47 @@ struct detail {
     int64_t begin, end; /* as written, -1: not there */
     int64_t kept, errors, warnings;
     char scenario[32];
+    struct jm_loadgen_window old; /* as logs before LoadGen 1.0 have it */
+    struct jm_str scratch, value;
 };
 
-static int on_entry(void *self, const struct jm_loadgen_entry *e)
+static int on_entry(struct detail *d, struct jm_loadgen_entry *e)
 {
-    struct detail *d = self;
-    char key[160];
+    char key[160], value[600];
     if (e->is_error)
         d->errors++;
     if (e->is_warning)
         d->warnings++;
     if (!e->text.n || e->text.n > 512 || e->key.n > 120)
         return 0;
+    jm_str_reset(&d->value);
+    jm_loadgen_text(e, &d->value);
+    struct jm_span text = jm_str_span(&d->value);
+    if (d->value.failed)
+        return jm_err_set(d->err, JM_ENOMEM, "out of memory while reading a LoadGen detail log");
     if (jm_span_is(e->key, "power_begin") && d->begin < 0)
-        jm_spl_time(e->text, &d->begin);
+        jm_spl_time(text, &d->begin);
     else if (jm_span_is(e->key, "power_end") && d->end < 0)
-        jm_spl_time(e->text, &d->end);
+        jm_spl_time(text, &d->end);
     else if (jm_span_is(e->key, "effective_scenario"))
-        snprintf(d->scenario, sizeof d->scenario, "%.*s", (int)e->text.n, e->text.p);
+        snprintf(d->scenario, sizeof d->scenario, "%.*s", (int)text.n, text.p);
     if (d->kept >= 4000)
         return 0;
     d->kept++;
     snprintf(key, sizeof key, "loadgen.%.*s", (int)e->key.n, e->key.p);
-    char value[600];
-    if (e->has_integer)
-        snprintf(value, sizeof value, "%lld", (long long)e->integer);
-    else
-        snprintf(value, sizeof value, "%.*s", (int)e->text.n, e->text.p);
+    snprintf(value, sizeof value, "%.*s", (int)text.n, text.p);
     return jm_run_put_env(d->w, key, value, d->err);
 }
 
-/* Logs before LoadGen 1.0 wrote POWER_BEGIN lines in other forms: the first time after the word. */
-static int64_t old_stamp(struct jm_span text, const char *upper, const char *lower)
+static int detail_line(void *self, const struct jm_log_line *l)
 {
-    struct jm_span line;
-    int64_t t;
-    while (jm_span_line(&text, &line)) {
-        if (jm_span_find(line, jm_span_of(upper)) < 0 && jm_span_find(line, jm_span_of(lower)) < 0)
-            continue;
-        for (size_t i = 0; i + 19 <= line.n; i++)
-            for (size_t n = 23; n >= 19; n -= 4)
-                if (i + n <= line.n && jm_spl_time(jm_span_sub(line, i, n), &t) == 0)
-                    return t;
-        return -1;
-    }
-    return -1;
+    struct detail *d = self;
+    struct jm_loadgen_entry e;
+    jm_loadgen_window_line(&d->old, l->text);
+    int rc = l->cut ? JM_EPARSE : jm_loadgen_line(l->text, &d->scratch, &e);
+    if (rc == JM_ENOMEM)
+        return jm_err_set(d->err, rc, "out of memory while reading a LoadGen detail log");
+    return rc ? 0 : on_entry(d, &e);
 }
 
 /* ---- the parts of the run
@@ -130,32 +125,25 @@ struct work {
     int64_t tz_client, tz_server; /* ns to add to local times, v1.0 only */
     int chan_raw, chan, chan_sub[JM_SPL_CHANNELS], n_sub;
     int64_t rows, missed, bad, over, broken, out_of_order;
-    int64_t first, last;
+    int64_t prev;
+    int meter, domain;
+    char *buffer;
 };
 
-/* A file into the raw table; absent is fine. Its text stays in *text when wanted. */
-static int take(struct work *k, const char *dir, const char *name, const char *as, struct jm_str *text)
+/* A file into the raw table, and its lines to fn (may be NULL); absent is fine. */
+static int take(struct work *k, const char *dir, const char *name, const char *as, jm_mlperf_line_fn fn,
+                void *self, struct jm_str *text)
 {
     char path[8192];
-    struct jm_str own;
-    struct stat st;
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    if (stat(path, &st) != 0)
-        return 0;
-    jm_str_init(&own);
-    struct jm_str *t = text ? text : &own;
-    int rc = jm_file_read(path, MAX_LOG, t, k->err);
-    if (!rc)
-        rc = jm_run_put_raw(k->w, as, path, jm_str_span(t), k->err);
-    jm_str_release(&own);
-    return rc;
+    return exists(dir, name) ? jm_mlperf_take(k->w, path, as, k->buffer, fn, self, text, k->err) : 0;
 }
 
 static int64_t timezone_of(struct jm_span json_text)
 {
     struct jm_json *doc;
     int64_t tz = 0;
-    if (json_text.n && jm_json_parse(json_text, &doc, NULL) == 0) {
+    if (json_text.n && json_text.n <= MAX_JSON && jm_json_parse(json_text, &doc, NULL) == 0) {
         jm_json_i64(jm_json_get(doc, "timezone"), &tz);
         jm_json_free(doc);
     }
@@ -190,71 +178,65 @@ static int put(struct work *k, int channel, int64_t t, int64_t uw, enum jm_statu
     return jm_run_put_readings(k->w, &r, 1, k->err);
 }
 
-static int samples(struct work *k, struct jm_span text, int meter, int domain)
+static int first_row(struct work *k, const struct jm_spl_row *row)
 {
-    struct jm_span line;
-    struct jm_spl_row row;
-    int64_t n = 0, prev = INT64_MIN;
-    while (jm_span_line(&text, &line)) {
-        struct jm_err why;
-        int rc = jm_spl_parse(line, &row, &why);
-        n++;
-        if (rc == JM_EAGAIN)
-            continue;
-        if (rc) {
-            if (!k->broken++)
-                rc = jm_run_put_env(k->w, "mlperf.spl.first_broken", why.text, k->err);
-            else
-                rc = 0;
-            if (rc)
-                return rc;
-            continue;
-        }
-        if (k->round.local_time)
-            row.time_ns += k->tz_server;
-        /* a row that goes back in time counts in the published mean, which asks for no order, but has no
-         * place in the time-weighted one */
-        bool back = row.time_ns < prev;
-        if (back) {
-            k->out_of_order++;
-            row.time_ns = prev;
-        }
-        prev = row.time_ns;
-        if (!k->rows) {
-            k->first = row.time_ns;
-            for (int i = 0; i < row.n_channels; i++) {
-                char name[32];
-                snprintf(name, sizeof name, "power.%s%d", row.analyzers ? "analyzer" : "ch", i + 1);
-                rc = add_channel(k, meter, domain, name, "sut", JM_CHF_PARTOF, &k->chan_sub[i]);
-                if (rc)
-                    return rc;
-            }
-            k->n_sub = row.n_channels;
-        }
-        k->rows++;
-        k->last = row.time_ns;
-        int64_t uw = 0;
-        bool good = jm_spl_decode_watts(&row.sum, &uw);
-        switch (jm_spl_kind_of(&row.sum)) {
-        case JM_SPL_BAD: k->bad++; break;
-        case JM_SPL_MISSED: k->missed++; break;
-        case JM_SPL_OVER_RANGE: k->over++; break;
-        case JM_SPL_GOOD: break;
-        }
-        rc = put(k, k->chan_raw, row.time_ns, row.sum.watts, JM_S_OK);
-        if (!rc && !back)
-            rc = put(k, k->chan, row.time_ns, uw, good ? JM_S_OK : JM_S_GAP);
-        for (int i = 0; !rc && !back && i < k->n_sub && i < row.n_channels; i++) {
-            good = jm_spl_decode_watts(&row.channel[i], &uw);
-            rc = put(k, k->chan_sub[i], row.time_ns, uw, good ? JM_S_OK : JM_S_GAP);
-        }
+    k->n_sub = row->n_channels;
+    for (int i = 0; i < row->n_channels; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "power.%s%d", row->analyzers ? "analyzer" : "ch", i + 1);
+        int rc = add_channel(k, k->meter, k->domain, name, "sut", JM_CHF_PARTOF, &k->chan_sub[i]);
         if (rc)
             return rc;
     }
-    if (!k->rows)
-        return jm_err_set(k->err, JM_EPARSE, "%s/spl.txt holds no power sample in %lld lines", k->s.run_1,
-                          (long long)n);
     return 0;
+}
+
+static int broken_line(struct work *k, const struct jm_log_line *l, const struct jm_err *why)
+{
+    char text[1200];
+    if (k->broken++)
+        return 0;
+    snprintf(text, sizeof text, "line %lld: %s", (long long)l->number, why->text);
+    jm_text_plain(text, strlen(text), false);
+    return jm_run_put_env(k->w, "mlperf.spl.first_broken", text, k->err);
+}
+
+static int sample_line(void *self, const struct jm_log_line *l)
+{
+    struct work *k = self;
+    struct jm_spl_row row;
+    struct jm_err why;
+    int rc = jm_spl_parse(l->text, &row, &why);
+    if (rc)
+        return rc == JM_EAGAIN ? 0 : broken_line(k, l, &why);
+    if (k->round.local_time)
+        row.time_ns += k->tz_server;
+    /* a row that goes back in time counts in the published mean, which asks for no order, but has no place in
+     * the time-weighted one */
+    bool back = row.time_ns < k->prev;
+    if (back) {
+        k->out_of_order++;
+        row.time_ns = k->prev;
+    }
+    k->prev = row.time_ns;
+    if (!k->rows++ && (rc = first_row(k, &row)))
+        return rc;
+    switch (row.kind) {
+    case JM_SPL_BAD: k->bad++; break;
+    case JM_SPL_MISSED: k->missed++; break;
+    case JM_SPL_OVER_RANGE: k->over++; break;
+    case JM_SPL_GOOD: break;
+    }
+    bool good = row.kind == JM_SPL_GOOD || row.kind == JM_SPL_OVER_RANGE;
+    rc = put(k, k->chan_raw, row.time_ns, row.sum.watts, JM_S_OK);
+    if (!rc && !back)
+        rc = put(k, k->chan, row.time_ns, row.decoded_uw, good ? JM_S_OK : JM_S_GAP);
+    for (int i = 0; !rc && !back && i < k->n_sub && i < row.n_channels; i++) {
+        int64_t uw = 0;
+        good = jm_spl_decode_watts(&row.channel[i], &uw);
+        rc = put(k, k->chan_sub[i], row.time_ns, uw, good ? JM_S_OK : JM_S_GAP);
+    }
+    return rc;
 }
 
 static int put_i64(struct work *k, const char *key, int64_t v)
@@ -264,13 +246,13 @@ static int put_i64(struct work *k, const char *key, int64_t v)
     return jm_run_put_env(k->w, key, text, k->err);
 }
 
-static int window(struct work *k, struct jm_span detail_text)
+static int window(struct work *k)
 {
     struct detail *d = &k->detail;
     if (d->begin < 0)
-        d->begin = old_stamp(detail_text, "POWER_BEGIN", "power_begin");
+        d->begin = d->old.begin;
     if (d->end < 0)
-        d->end = old_stamp(detail_text, "POWER_END", "power_end");
+        d->end = d->old.end;
     if (d->begin < 0 || d->end < 0)
         return jm_err_set(
             k->err, JM_EPARSE,
@@ -323,120 +305,148 @@ static int facts(struct work *k)
     return rc;
 }
 
-static int fill(struct work *k, struct jm_str *spl, struct jm_str *detail, struct jm_str *client,
-                struct jm_str *server, struct jm_str *system)
+static int small_files(struct work *k, struct jm_str *server)
+{
+    struct jm_str text;
+    jm_str_init(&text);
+    int rc = take(k, k->s.run_1, "mlperf_log_summary.txt", "run_1/mlperf_log_summary.txt", NULL, NULL, NULL);
+    if (!rc)
+        rc = take(k, k->s.power, "client.json", "power/client.json", NULL, NULL, &text);
+    k->tz_client = timezone_of(jm_str_span(&text));
+    if (!rc)
+        rc = take(k, k->s.power, "server.json", "power/server.json", NULL, NULL, server);
+    k->tz_server = timezone_of(jm_str_span(server));
+    if (!rc)
+        rc = take(k, k->s.power, "ptd_logs.txt", "power/ptd_logs.txt", NULL, NULL, NULL);
+    jm_str_reset(&text);
+    if (!rc)
+        rc = take(k, k->s.root, "system.json", "system.json", NULL, NULL, &text);
+    if (!rc)
+        rc = jm_mlperf_system(k->w, jm_str_span(&text), k->err);
+    jm_str_release(&text);
+    return rc;
+}
+
+static int channels(struct work *k)
 {
     struct jm_run_meter m = {.name = "ptdaemon", .state = "ok", .period_ns = JM_NS_PER_S};
     struct jm_domain_tree tree;
-    int64_t broken, t = -1;
-    int rc = take(k, k->s.run_1, "spl.txt", "run_1/spl.txt", spl);
-    if (!rc)
-        rc = take(k, k->s.run_1, "mlperf_log_detail.txt", "run_1/mlperf_log_detail.txt", detail);
-    if (!rc)
-        rc = take(k, k->s.run_1, "mlperf_log_summary.txt", "run_1/mlperf_log_summary.txt", NULL);
-    if (!rc)
-        rc = take(k, k->s.power, "client.json", "power/client.json", client);
-    if (!rc)
-        rc = take(k, k->s.power, "server.json", "power/server.json", server);
-    if (!rc)
-        rc = take(k, k->s.power, "ptd_logs.txt", "power/ptd_logs.txt", NULL);
-    if (!rc)
-        rc = take(k, k->s.root, "system.json", "system.json", system);
-    if (rc)
-        return rc;
-    if (!spl->len)
-        return jm_err_set(k->err, JM_EABSENT, "%s has no spl.txt (or an empty one): there is no power log",
-                          k->s.run_1);
-    if (!detail->len)
-        return jm_err_set(
-            k->err, JM_EABSENT,
-            "%s has no mlperf_log_detail.txt (or an empty one): the window of the power is not known",
-            k->s.run_1);
-    k->detail = (struct detail){.w = k->w, .err = k->err, .begin = -1, .end = -1};
-    rc = jm_loadgen_detail(jm_str_span(detail), on_entry, &k->detail, &broken, k->err);
-    if (rc)
-        return rc;
-    t = k->detail.begin;
-    jm_mlperf_round_find(k->s.root, t, &k->round);
-    k->tz_client = timezone_of(jm_str_span(client));
-    k->tz_server = timezone_of(jm_str_span(server));
-    rc = window(k, jm_str_span(detail));
-    if (rc)
-        return rc;
     jm_domain_tree_init(&tree);
-    int inlet = jm_domain_add(&tree, -1, JM_D_INLET_AC, "sut", "system under test, AC inlet", k->err);
-    int meter = inlet < 0 ? inlet : jm_run_put_meter(k->w, &m, k->err);
-    rc = meter < 0 ? meter : jm_run_put_domains(k->w, &tree, k->err);
+    k->domain = jm_domain_add(&tree, -1, JM_D_INLET_AC, "sut", "system under test, AC inlet", k->err);
+    k->meter = k->domain < 0 ? k->domain : jm_run_put_meter(k->w, &m, k->err);
+    int rc = k->meter < 0 ? k->meter : jm_run_put_domains(k->w, &tree, k->err);
     jm_domain_tree_release(&tree);
     if (!rc)
-        rc = add_channel(k, meter, inlet, "power.published", "sut", JM_CHF_MIRROR, &k->chan_raw);
+        rc = add_channel(k, k->meter, k->domain, "power.published", "sut", JM_CHF_MIRROR, &k->chan_raw);
+    return rc ? rc : add_channel(k, k->meter, k->domain, "power", "sut", 0, &k->chan);
+}
+
+static int nothing_in(struct work *k, const char *name, const char *so)
+{
+    return jm_err_set(k->err, JM_EABSENT, "%s has no %s (or an empty one): %s", k->s.run_1, name, so);
+}
+
+static bool filled(const char *dir, const char *name)
+{
+    char p[8192];
+    struct stat st;
+    snprintf(p, sizeof p, "%s/%s", dir, name);
+    return stat(p, &st) == 0 && st.st_size > 0;
+}
+
+static int fill(struct work *k, struct jm_str *server)
+{
+    struct detail *d = &k->detail;
+    if (!filled(k->s.run_1, "spl.txt"))
+        return nothing_in(k, "spl.txt", "there is no power log");
+    if (!filled(k->s.run_1, "mlperf_log_detail.txt"))
+        return nothing_in(k, "mlperf_log_detail.txt", "the window of the power is not known");
+    d->w = k->w;
+    d->err = k->err;
+    d->begin = d->end = -1;
+    jm_loadgen_window_init(&d->old);
+    int rc =
+        take(k, k->s.run_1, "mlperf_log_detail.txt", "run_1/mlperf_log_detail.txt", detail_line, d, NULL);
     if (!rc)
-        rc = add_channel(k, meter, inlet, "power", "sut", 0, &k->chan);
+        rc = small_files(k, server);
+    jm_mlperf_round_find(k->s.root, d->begin >= 0 ? d->begin : d->old.begin, &k->round);
     if (!rc)
-        rc = samples(k, jm_str_span(spl), meter, inlet);
+        rc = window(k);
+    if (!rc)
+        rc = channels(k);
+    k->prev = INT64_MIN;
+    if (!rc)
+        rc = take(k, k->s.run_1, "spl.txt", "run_1/spl.txt", sample_line, k, NULL);
+    if (!rc && !k->rows)
+        rc = jm_err_set(k->err, JM_EPARSE, "%s/spl.txt holds no power sample", k->s.run_1);
     if (!rc)
         rc = facts(k);
-    if (!rc)
-        rc = jm_mlperf_analyzer(k->w, jm_str_span(server), k->err);
-    return rc ? rc : jm_mlperf_system(k->w, jm_str_span(system), k->err);
+    return rc ? rc : jm_mlperf_analyzer(k->w, jm_str_span(server), k->err);
 }
 
 /* When the session ran, for the head of the run: the import itself asks no clock, so it gives the same file
  * again. */
-static int64_t measured_at(const char *run_1)
+static int first_stamp(void *self, const struct jm_log_line *l)
+{
+    struct jm_loadgen_window *w = self;
+    jm_loadgen_window_line(w, l->text);
+    return w->begin >= 0 || w->done ? JM_EAGAIN : 0; /* enough */
+}
+
+static int64_t measured_at(struct work *k)
 {
     char path[8192];
-    struct jm_str text;
-    snprintf(path, sizeof path, "%s/mlperf_log_detail.txt", run_1);
-    jm_str_init(&text);
-    int64_t t = jm_file_read(path, MAX_LOG, &text, NULL)
-                    ? -1
-                    : old_stamp(jm_str_span(&text), "POWER_BEGIN", "power_begin");
-    jm_str_release(&text);
-    return t < 0 ? 0 : t;
+    struct jm_loadgen_window w;
+    jm_loadgen_window_init(&w);
+    snprintf(path, sizeof path, "%s/mlperf_log_detail.txt", k->s.run_1);
+    jm_mlperf_lines(path, k->buffer, first_stamp, &w, NULL);
+    return w.begin < 0 ? 0 : w.begin;
+}
+
+static int write_run(struct work *k, const char *path, const char *out_path, const struct jm_import_opts *o)
+{
+    struct jm_run_create c = {
+        .label = o->label, .kind = "imported", .source = path, .overwrite = o->overwrite, .seed = 1};
+    struct jm_str server;
+    c.created_real = measured_at(k);
+    int rc = jm_run_create(out_path, &c, &k->w, k->err);
+    if (rc)
+        return rc;
+    jm_str_init(&server);
+    jm_str_init(&k->detail.scratch);
+    jm_str_init(&k->detail.value);
+    rc = fill(k, &server);
+    jm_str_release(&server);
+    jm_str_release(&k->detail.scratch);
+    jm_str_release(&k->detail.value);
+    if (!rc)
+        rc = jm_run_put_env(k->w, "import.kind", "mlperf-inference", k->err);
+    if (!rc)
+        return jm_run_seal(k->w, k->err);
+    jm_run_abandon(k->w);
+    remove(out_path); /* an import that failed leaves nothing behind: its source is still there */
+    return rc;
 }
 
 static int import(const char *path, const char *out_path, const struct jm_import_opts *o, struct jm_err *err)
 {
     struct work *k = calloc(1, sizeof *k);
-    struct jm_str spl, detail, client, server, system;
-    if (!k)
-        return jm_err_set(err, JM_ENOMEM, "out of memory while importing %s", path);
-    k->err = err;
     int rc;
-    if (!locate(path, &k->s)) {
+    if (k)
+        k->buffer = malloc(JM_MLPERF_TAKE);
+    if (!k || !k->buffer) {
+        rc = jm_err_set(err, JM_ENOMEM, "out of memory while importing %s", path);
+    } else if (!locate(path, &k->s)) {
         rc = jm_err_set(err, JM_EABSENT,
                         "%s is no MLPerf power session: neither performance/run_1/spl.txt nor run_1/spl.txt "
                         "nor spl.txt is there",
                         path);
-        free(k);
-        return rc;
+    } else {
+        k->err = err;
+        rc = write_run(k, path, out_path, o);
     }
-    struct jm_run_create c = {
-        .label = o->label, .kind = "imported", .source = path, .overwrite = o->overwrite, .seed = 1};
-    c.created_real = measured_at(k->s.run_1);
-    rc = jm_run_create(out_path, &c, &k->w, err);
-    if (!rc) {
-        jm_str_init(&spl);
-        jm_str_init(&detail);
-        jm_str_init(&client);
-        jm_str_init(&server);
-        jm_str_init(&system);
-        rc = fill(k, &spl, &detail, &client, &server, &system);
-        jm_str_release(&spl);
-        jm_str_release(&detail);
-        jm_str_release(&client);
-        jm_str_release(&server);
-        jm_str_release(&system);
-        if (!rc)
-            rc = jm_run_put_env(k->w, "import.kind", "mlperf-inference", err);
-        if (rc) {
-            jm_run_abandon(k->w);
-            remove(out_path); /* an import that failed leaves nothing behind: its source is still there */
-        } else {
-            rc = jm_run_seal(k->w, err);
-        }
-    }
+    if (k)
+        free(k->buffer);
     free(k);
     return rc;
 }

@@ -2,15 +2,11 @@
 #include "mlperf/files.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/file.h"
 
 #include "base/banned.h"
 
@@ -100,131 +96,99 @@ static void count_ends(struct ends *e, const char *p, size_t n)
     e->last_cr = n && p[n - 1] == '\r';
 }
 
-static int open_regular(const char *path, int64_t *size)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0)
-        return -1;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        *size = (int64_t)st.st_size;
-        return fd;
-    }
-    close(fd);
-    errno = EISDIR;
-    return -1;
-}
+/* A file on its way through the hash to whoever reads it. */
+struct reading {
+    struct jm_mlperf_file *f;
+    bool hash;
+    struct ends ends;
+    struct jm_sha1 sha;
+    jm_file_block_fn fn;
+    void *self;
+    int rc; /* of fn */
+};
 
-static ssize_t block(int fd, char *buffer)
+static int on_block(void *self, struct jm_span block, struct jm_err *err)
 {
-    ssize_t n;
-    do
-        n = read(fd, buffer, JM_MLPERF_BLOCK);
-    while (n < 0 && errno == EINTR);
-    return n;
-}
-
-static const char *why(int errnum, struct jm_mlperf_arena *a, const char *rel)
-{
-    struct jm_err e;
-    if (errnum == EISDIR)
-        return jm_mlperf_printf(a, "%s is no regular file", rel);
-    jm_err_sys(&e, errnum, "cannot read %s", rel);
-    return jm_mlperf_printf(a, "%s", e.text);
+    struct reading *r = self;
+    r->f->bytes += (int64_t)block.n;
+    count_ends(&r->ends, block.p, block.n);
+    if (r->hash)
+        jm_sha1_add(&r->sha, block.p, block.n);
+    return r->fn ? r->rc = r->fn(r->self, block, err) : 0;
 }
 
 int jm_mlperf_file_read(const struct jm_mlperf_place *p, struct jm_mlperf_file *f, bool hash, char *buffer,
-                        struct jm_mlperf_arena *a, jm_mlperf_block_fn fn, void *self, struct jm_err *err)
+                        struct jm_mlperf_arena *a, jm_file_block_fn fn, void *self, struct jm_err *err)
 {
     char path[8704];
-    struct ends ends = {0};
-    struct jm_sha1 sha;
-    int64_t size;
-    ssize_t n;
-    int rc = 0;
+    struct reading r = {.f = f, .hash = hash, .fn = fn, .self = self};
+    struct jm_err why;
     if (!jm_mlperf_file_path(p, f->rel, path, sizeof path))
         return 0;
-    int fd = open_regular(path, &size);
-    if (fd < 0) {
-        if (errno != ENOENT && errno != ENOTDIR) {
-            f->present = true;
-            f->error = why(errno, a, f->rel);
-        }
+    jm_sha1_init(&r.sha);
+    int rc = jm_file_blocks(path, buffer, JM_MLPERF_BLOCK, on_block, &r, &why);
+    if (r.rc)
+        return err ? (*err = why, r.rc) : r.rc;
+    f->present = rc != JM_EABSENT;
+    f->has_crlf = r.ends.crlf > 0;
+    if (rc && f->present)
+        f->error = jm_mlperf_printf(a, "%s", why.text);
+    if (rc || !hash)
         return 0;
-    }
-    f->present = true;
-    jm_sha1_init(&sha);
-    while ((n = block(fd, buffer)) > 0 && !rc) {
-        f->bytes += n;
-        count_ends(&ends, buffer, (size_t)n);
-        if (hash)
-            jm_sha1_add(&sha, buffer, (size_t)n);
-        if (fn)
-            rc = fn(self, (struct jm_span){buffer, (size_t)n}, err);
-    }
-    if (n < 0)
-        f->error = why(errno, a, f->rel);
-    close(fd);
-    f->has_crlf = ends.crlf > 0;
-    if (!hash || n < 0 || rc)
-        return rc;
-    jm_sha1_done(&sha, f->sha1);
-    if (!ends.crlf)
+    jm_sha1_done(&r.sha, f->sha1);
+    if (!r.ends.crlf)
         memcpy(f->sha1_lf, f->sha1, sizeof f->sha1);
-    if (!ends.lf)
+    if (!r.ends.lf)
         memcpy(f->sha1_crlf, f->sha1, sizeof f->sha1);
     return 0;
 }
 
-/* Adds a block to both forms. CR at the end of a block waits for what follows. */
-static void both(struct jm_sha1 *lf, struct jm_sha1 *crlf, const char *p, size_t n, bool *cr)
+struct forms {
+    struct jm_sha1 lf, crlf;
+    bool cr; /* a CR at the end of a block waits for what follows */
+};
+
+static void to_both(struct forms *f, const char *p, size_t n)
 {
-    const char *end = p + n;
-    while (p < end) {
+    jm_sha1_add(&f->lf, p, n);
+    jm_sha1_add(&f->crlf, p, n);
+}
+
+static int both_forms(void *self, struct jm_span block, struct jm_err *err)
+{
+    struct forms *f = self;
+    (void)err;
+    for (const char *p = block.p, *end = p + block.n; p < end;) {
         const char *nl = memchr(p, '\n', (size_t)(end - p)), *stop = nl ? nl : end;
         bool here = stop > p && stop[-1] == '\r';
-        size_t text = (size_t)(stop - p) - here;
-        if (*cr && stop > p) { /* the CR before was not of a line end */
-            jm_sha1_add(lf, "\r", 1);
-            jm_sha1_add(crlf, "\r", 1);
-            *cr = false;
-        }
-        jm_sha1_add(lf, p, text);
-        jm_sha1_add(crlf, p, text);
-        *cr = here || (stop == p && *cr);
+        if (f->cr && stop > p) /* the CR before was not of a line end */
+            to_both(f, "\r", 1);
+        to_both(f, p, (size_t)(stop - p) - here);
+        f->cr = here || (stop == p && f->cr);
         p = stop;
         if (nl) {
-            jm_sha1_add(lf, "\n", 1);
-            jm_sha1_add(crlf, "\r\n", 2);
-            *cr = false;
+            jm_sha1_add(&f->lf, "\n", 1);
+            jm_sha1_add(&f->crlf, "\r\n", 2);
+            f->cr = false;
             p++;
         }
     }
+    return 0;
 }
 
 void jm_mlperf_file_rehash(const struct jm_mlperf_place *p, struct jm_mlperf_file *f, char *buffer)
 {
     char path[8704];
-    struct jm_sha1 lf, crlf;
-    bool cr = false;
-    int64_t size;
-    ssize_t n = -1;
-    int fd = jm_mlperf_file_path(p, f->rel, path, sizeof path) ? open_regular(path, &size) : -1;
-    if (fd < 0)
+    struct forms forms = {.cr = false};
+    jm_sha1_init(&forms.lf);
+    jm_sha1_init(&forms.crlf);
+    if (!jm_mlperf_file_path(p, f->rel, path, sizeof path) ||
+        jm_file_blocks(path, buffer, JM_MLPERF_BLOCK, both_forms, &forms, NULL))
         return;
-    jm_sha1_init(&lf);
-    jm_sha1_init(&crlf);
-    while ((n = block(fd, buffer)) > 0)
-        both(&lf, &crlf, buffer, (size_t)n, &cr);
-    close(fd);
-    if (n < 0)
-        return;
-    if (cr) {
-        jm_sha1_add(&lf, "\r", 1);
-        jm_sha1_add(&crlf, "\r", 1);
-    }
-    jm_sha1_done(&lf, f->sha1_lf);
-    jm_sha1_done(&crlf, f->sha1_crlf);
+    if (forms.cr)
+        to_both(&forms, "\r", 1);
+    jm_sha1_done(&forms.lf, f->sha1_lf);
+    jm_sha1_done(&forms.crlf, f->sha1_crlf);
 }
 
 /* ---- what else is there */

@@ -3,13 +3,11 @@
 #ifndef JM_MLPERF_FILES_H
 #define JM_MLPERF_FILES_H
 
+#include "base/file.h"
 #include "mlperf/arena.h"
 #include "mlperf/session.h"
 
 #define JM_MLPERF_BLOCK ((size_t)256 << 10)
-
-/* Takes the blocks of a file in order. An error ends the reading and is passed on. */
-typedef int (*jm_mlperf_block_fn)(void *self, struct jm_span block, struct jm_err *err);
 
 /* Where the files of dir/power, dir/ranging, dir/run_1 lie. run_1 may be another folder (logs that were
  * copied out of their session). */
@@ -26,7 +24,7 @@ bool jm_mlperf_file_path(const struct jm_mlperf_place *p, const char *rel, char 
  * present, error, bytes, has_crlf and sha1; sha1_lf and sha1_crlf where they are the same. A file that cannot
  * be read is no failure: only JM_ENOMEM and what fn returns are. */
 int jm_mlperf_file_read(const struct jm_mlperf_place *p, struct jm_mlperf_file *f, bool hash, char *buffer,
-                        struct jm_mlperf_arena *a, jm_mlperf_block_fn fn, void *self, struct jm_err *err);
+                        struct jm_mlperf_arena *a, jm_file_block_fn fn, void *self, struct jm_err *err);
 /* Sets sha1_crlf and sha1_lf by reading it once more. */
 void jm_mlperf_file_rehash(const struct jm_mlperf_place *p, struct jm_mlperf_file *f, char *buffer);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "mlperf/arena.h"
 #include "mlperf/files.h"
 #include "mlperf/parts.h"
@@ -36,7 +37,7 @@ struct work {
     struct jm_err *err;
 };
 
-static int read_file(struct work *w, enum jm_mlperf_file_id id, jm_mlperf_block_fn fn, void *self)
+static int read_file(struct work *w, enum jm_mlperf_file_id id, jm_file_block_fn fn, void *self)
 {
     struct jm_mlperf_file *f = &w->s->file[id];
     int rc = jm_mlperf_file_read(&w->place, f, w->hash, w->buffer, w->s->arena, fn, self, w->err);
