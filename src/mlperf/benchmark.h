@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "import/mlperf_round.h"
+
 struct jm_mlperf_benchmark {
     char name[64];    /* as written, "llama2-70b-interactive-99" */
     char model[64];   /* "llama2-70b" */
@@ -21,14 +23,13 @@ bool jm_mlperf_benchmark_named(const char *name, const char *round, struct jm_ml
 bool jm_mlperf_benchmark_of(const char *path, const char *round, struct jm_mlperf_benchmark *out);
 
 struct jm_mlperf_metric {
-    const char *key;  /* of LoadGen's detail log */
-    const char *unit; /* "Tokens/s" */
-    bool llm;         /* from performance.tsv: tokens */
-    double per;       /* the log's value divided by this: 1e6 for ms of ns */
+    char key[64];  /* of LoadGen's detail log */
+    char unit[16]; /* "Tokens/s" */
+    bool llm;      /* from performance.tsv: tokens */
+    double per;    /* the log's value divided by this: 1e6 for ms of ns */
 };
-struct jm_mlperf_round;
 /* The performance metric of a model in a round; scenario is that of the run. */
-void jm_mlperf_metric_of(const struct jm_mlperf_round *r, const char *model, bool interactive,
-                         const char *scenario, struct jm_mlperf_metric *out);
+void jm_mlperf_metric_of(const struct jm_mlperf_round *r, const char *model, const char *scenario,
+                         struct jm_mlperf_metric *out);
 
 #endif

@@ -32,6 +32,7 @@ struct jm_mlperf_ptd_said {
 
 struct jm_mlperf_token_latency {
     bool llm;                     /* the round limits token latencies (or the latency) of this benchmark */
+    bool tokens;                  /* by its tokens, so LoadGen must keep their latencies in every scenario */
     bool limited;                 /* and this scenario has a limit */
     double ttft_s, tpot_s, e2e_s; /* at the percentile; NaN: not in the log */
     double ttft_limit_s, tpot_limit_s, e2e_limit_s; /* NaN: none */
@@ -48,15 +49,15 @@ struct jm_mlperf_result {
     bool inferred; /* claimed scenario is not that of the run */
     double seconds, queries;
     struct jm_mlperf_pair power, energy; /* W; J over the load window */
+    double decoded_w;                    /* plain mean, over-range samples decoded, bad and missed left out */
     double metric;                       /* power_metric as published: W, J or mJ, see metric_unit */
     const char *metric_unit;             /* "Watts", "Joules", "millijoules" */
     struct jm_mlperf_pair mj_per_stream;
-    double performance; /* the round's performance metric */
-    const char *
-        performance_unit; /* "Samples/s", "Queries/s", "Tokens/s", "Latency (ms)", "Latency (s)", "Streams" */
-    const char *performance_from; /* key of the log; NULL: none */
-    double efficiency;            /* as the round's checker prints it, NaN: it does not */
-    const char *efficiency_unit;  /* "samples/J", "tokens/J" */
+    double performance;          /* the round's performance metric */
+    char performance_unit[16];   /* Samples/s, Queries/s, Tokens/s, Latency (ms), Latency (s), Streams */
+    char performance_from[64];   /* key of the log; "": none */
+    double efficiency;           /* as the round's checker prints it, NaN: it does not */
+    const char *efficiency_unit; /* "samples/J", "tokens/J" */
     double samples_per_s, tokens_per_s;
     struct jm_mlperf_pair samples_per_j, j_per_token, tokens_per_j;
     double dropped; /* samples that the published mean leaves out */

@@ -216,6 +216,23 @@ const struct jm_mlperf_rule jm_mlperf_rule_table[] = {
     {"load.same", "v1.0-", WARN, 0, "Ranging ran the same load as testing",
      "Scenario, minimum duration and target of both detail logs are equal.", POLICY},
 
+    /* --- token latencies of LLMs ------------------------------------------------------------------------- */
+    {"latency.token_latencies", "v4.0-", FAIL, 0, "LoadGen kept token latencies",
+     "requested_use_token_latencies is true for the benchmarks whose tokens are limited, in every scenario.",
+     SUBMISSION " extra_check_llm (v4.0 to v5.1), checks/performance_check.py llm_check"},
+    {"latency.ttft", "v4.0-", FAIL, 0, "The first token comes in time",
+     "The 99 % percentile of the time to the first token is below the limit of benchmark and scenario (Server, Interactive).",
+     SUBMISSION " LLM_LATENCY_LIMITS; mlcommons/inference loadgen/mlperf.conf"},
+    {"latency.tpot", "v4.0-", FAIL, 0, "Further tokens come in time",
+     "The 99 % percentile of the time per output token is below the limit of benchmark and scenario (Server, Interactive).",
+     SUBMISSION " LLM_LATENCY_LIMITS; mlcommons/inference loadgen/mlperf.conf"},
+    {"latency.e2e", "v3.1-", FAIL, 0, "The answer is whole in time",
+     "The 99 % percentile of the latency is not above the limit of benchmark and scenario (gptj Server: 20 s).",
+     SUBMISSION " latency-constraint; mlcommons/inference loadgen/mlperf.conf"},
+    {"latency.early_stopping", "v3.1-", FAIL, 0, "Enough queries stand behind the percentiles",
+     "early_stopping_met of LoadGen is true in Server and Interactive.",
+     SUBMISSION " uses_early_stopping; mlcommons/inference loadgen/early_stopping.cc"},
+
     /* --- ranging against testing ------------------------------------------------------------------------- */
     {"ranging.done", "v1.0-", FAIL, 0, "The analyzer was ranged by a run of the load",
      "A session of the experimental no-ranging mode is not valid for a submission.", "mlcommons/power-dev README.md; power-dev #314"},

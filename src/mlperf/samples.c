@@ -52,9 +52,13 @@ static void count(struct jm_mlperf_samples *s, const struct jm_spl_row *row)
             s->min_uw = row->decoded_uw;
         if (first || row->decoded_uw > s->max_uw)
             s->max_uw = row->decoded_uw;
+        add(s, &s->sum_decoded_uw, row->decoded_uw);
     }
+    double w = (double)row->sum.watts / 1e6; /* rounds once, as reading the decimal text does */
+    s->plain_all_w += w;
     add(s, &s->sum_all_uw, row->sum.watts);
     if (row->sum.watts > 0) {
+        s->plain_positive_w += w;
         add(s, &s->sum_positive_uw, row->sum.watts);
         s->n_positive++;
     } else {

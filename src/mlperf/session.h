@@ -112,6 +112,7 @@ struct jm_mlperf_samples {
     int64_t nonpositive;                   /* what "value > 0" drops: bad, missed, over and plain 0 */
     /* exact sums in 1e-6 W: of all values as written, and of the positive ones */
     int64_t sum_all_uw, sum_positive_uw, n_positive;
+    int64_t sum_decoded_uw; /* of the good and the over-range ones, decoded */
     /* the same in double precision, added one by one in file order: digit for digit what public checkers got
      */
     double plain_all_w, plain_positive_w;

@@ -7,5 +7,9 @@
 
 extern const unsigned char jm_mlperf_analyzers_tsv[];
 extern const size_t jm_mlperf_analyzers_tsv_len;
+extern const unsigned char jm_mlperf_benchmarks_tsv[];
+extern const size_t jm_mlperf_benchmarks_tsv_len;
+extern const unsigned char jm_mlperf_performance_tsv[];
+extern const size_t jm_mlperf_performance_tsv_len;
 
 #endif

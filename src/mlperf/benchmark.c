@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mlperf/benchmark.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/span.h"
+#include "mlperf/tables.h"
+#include "model/mlperf_limits.h"
+
+#include "base/banned.h"
+
+static void copy(char *out, size_t n, struct jm_span s)
+{
+    if (n)
+        snprintf(out, n, "%.*s", (int)(s.n < n ? s.n : n - 1), s.p ? s.p : "");
+}
+
+/* Fields of the next row of a table that begins at *rest; false: no more rows. */
+static bool row(struct jm_span *rest, struct jm_span *c, size_t n)
+{
+    struct jm_span line;
+    while (jm_span_line(rest, &line)) {
+        if (!line.n || line.p[0] == '#')
+            continue;
+        size_t i = 0;
+        while (i < n && jm_span_field(&line, '\t', &c[i]))
+            i++;
+        if (i == n)
+            return true;
+    }
+    return false;
+}
+
+static bool in_round(const char *round, struct jm_span first, struct jm_span last)
+{
+    char a[8], b[8];
+    copy(a, sizeof a, first);
+    copy(b, sizeof b, last);
+    return !round || jm_mlperf_round_in(round, a, b);
+}
+
+static bool among(struct jm_span list, struct jm_span name)
+{
+    struct jm_span one;
+    while (list.p && jm_span_field(&list, ',', &one))
+        if (jm_span_ieq(one, name))
+            return true;
+    return false;
+}
+
+static bool holds(const char *name, struct jm_span list)
+{
+    struct jm_span one;
+    char part[32];
+    if (jm_span_is(list, "-"))
+        return false;
+    while (jm_span_field(&list, ',', &one)) {
+        copy(part, sizeof part, one);
+        if (strcasestr(name, part))
+            return true;
+    }
+    return false;
+}
+
+static bool ends(const char *s, size_t n, const char *suffix)
+{
+    size_t k = strlen(suffix);
+    return n > k && strncasecmp(s + n - k, suffix, k) == 0;
+}
+
+/* The name without accuracy target and "-interactive"; "llama3_1" as "llama3.1". */
+static struct jm_span plain(const char *name, char buf[64], bool *interactive)
+{
+    static const char *const targets[] = {"-99.9", "-99", "-95"};
+    snprintf(buf, 64, "%s", name);
+    size_t n = strlen(buf);
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++)
+        if (ends(buf, n, targets[i])) {
+            n -= strlen(targets[i]);
+            break;
+        }
+    *interactive = ends(buf, n, "-interactive");
+    if (*interactive)
+        n -= strlen("-interactive");
+    buf[n] = 0;
+    if (strncasecmp(buf, "llama", 5) == 0)
+        for (char *c = buf; *c; c++)
+            if (*c == '_')
+                *c = '.';
+    return (struct jm_span){buf, n};
+}
+
+static struct jm_span benchmarks(void)
+{
+    return (struct jm_span){(const char *)jm_mlperf_benchmarks_tsv, jm_mlperf_benchmarks_tsv_len};
+}
+
+/* exact: no guess. */
+static bool named(const char *name, const char *round, bool exact, struct jm_mlperf_benchmark *out)
+{
+    struct jm_span rest = benchmarks(), c[5];
+    char buf[64];
+    bool interactive;
+    struct jm_span want = plain(name, buf, &interactive);
+    if (!want.n || strlen(name) >= sizeof out->name)
+        return false;
+    while (row(&rest, c, 5)) {
+        if (!in_round(round, c[3], c[4]) || !(jm_span_ieq(want, c[0]) || among(c[1], want)))
+            continue;
+        *out = (struct jm_mlperf_benchmark){.interactive = interactive};
+        copy(out->name, sizeof out->name, jm_span_of(name));
+        copy(out->model, sizeof out->model, c[0]);
+        return true;
+    }
+    rest = benchmarks();
+    while (!exact && row(&rest, c, 5)) {
+        if (!in_round(round, c[3], c[4]) || !holds(name, c[2]))
+            continue;
+        *out = (struct jm_mlperf_benchmark){.guessed = true};
+        copy(out->name, sizeof out->name, jm_span_of(name));
+        copy(out->model, sizeof out->model, c[0]);
+        return true;
+    }
+    return false;
+}
+
+bool jm_mlperf_benchmark_named(const char *name, const char *round, struct jm_mlperf_benchmark *out)
+{
+    return named(name, round, false, out);
+}
+
+static bool parts(const char *folder, const char *round, size_t len, bool exact,
+                  struct jm_mlperf_benchmark *out)
+{
+    size_t start[32], n = 0;
+    for (size_t i = 0; folder[i] && n < 32; i++)
+        if (i == 0 || folder[i - 1] == '_')
+            start[n++] = i;
+    for (size_t i = 0; i + len <= n; i++) {
+        char part[256];
+        size_t to = i + len < n ? start[i + len] - 1 : strlen(folder);
+        snprintf(part, sizeof part, "%.*s", (int)(to - start[i]), folder + start[i]);
+        if (named(part, round, exact, out))
+            return true;
+    }
+    return false;
+}
+
+/* A known name among the parts of a folder's name, which "_" parts: "v4.1_NVIDIA_H200_gptj-99_Offline". A
+ * name may hold "_" itself ("llama3_1-8b"), so runs of parts are tried, the longest first; a guess takes one
+ * part. */
+static bool inside(const char *folder, const char *round, struct jm_mlperf_benchmark *out)
+{
+    for (size_t len = 3; len >= 1; len--)
+        if (parts(folder, round, len, true, out))
+            return true;
+    return parts(folder, round, 1, false, out);
+}
+
+bool jm_mlperf_benchmark_of(const char *path, const char *round, struct jm_mlperf_benchmark *out)
+{
+    char real[4096], *part[128];
+    size_t n = 0;
+    char *abs = realpath(path, NULL);
+    snprintf(real, sizeof real, "%s", abs ? abs : path);
+    free(abs);
+    for (char *p = real; n < 128 && p;) {
+        char *slash = strchr(p, '/');
+        if (slash)
+            *slash++ = 0;
+        if (*p)
+            part[n++] = p;
+        p = slash;
+    }
+    for (size_t i = n; i-- > 0;) {
+        if (strcmp(part[i], "results") != 0 || i + 2 >= n)
+            continue;
+        if (named(part[i + 2], round, false, out) || named(part[i + 2], NULL, false, out))
+            return true;
+        if (i + 3 >= n || !jm_mlperf_claimed(part[i + 3]))
+            continue; /* some other folder of that name */
+        *out = (struct jm_mlperf_benchmark){0};
+        copy(out->name, sizeof out->name, jm_span_of(part[i + 2]));
+        return true;
+    }
+    for (size_t i = n; i-- > 1;)
+        if (jm_mlperf_claimed(part[i]) && named(part[i - 1], round, false, out))
+            return true;
+    for (size_t i = n; i-- > 0;)
+        if (inside(part[i], round, out))
+            return true;
+    return false;
+}
+
+static bool override(const struct jm_mlperf_round *r, const char *model, const char *scenario,
+                     struct jm_mlperf_metric *out)
+{
+    struct jm_span rest = {(const char *)jm_mlperf_performance_tsv, jm_mlperf_performance_tsv_len}, c[6];
+    while (row(&rest, c, 6)) {
+        if (!jm_span_is(c[0], model) || !jm_span_is(c[1], scenario) || !in_round(r->name, c[2], c[3]))
+            continue;
+        copy(out->key, sizeof out->key, c[4]);
+        copy(out->unit, sizeof out->unit, c[5]);
+        out->llm = jm_span_is(c[5], "Tokens/s");
+        out->per = jm_span_is(c[5], "Latency (ms)") ? 1e6 : jm_span_is(c[5], "Latency (s)") ? 1e9 : 1;
+        return true;
+    }
+    return false;
+}
+
+void jm_mlperf_metric_of(const struct jm_mlperf_round *r, const char *model, const char *scenario,
+                         struct jm_mlperf_metric *out)
+{
+    const char *key = "", *unit = "";
+    bool server = strcmp(scenario, "Server") == 0 || strcmp(scenario, "Interactive") == 0;
+    *out = (struct jm_mlperf_metric){.per = 1};
+    if (model[0] && override(r, model, server ? "Server" : scenario, out))
+        return;
+    if (strcmp(scenario, "Offline") == 0) {
+        key = "result_samples_per_second";
+        unit = "Samples/s";
+    } else if (server) {
+        key = r->completed ? "result_completed_samples_per_sec" : "result_scheduled_samples_per_sec";
+        unit = "Queries/s";
+    } else if (strcmp(scenario, "SingleStream") == 0) {
+        key = r->early_stopping ? "early_stopping_latency_ss" : "result_90.00_percentile_latency_ns";
+        unit = "Latency (ms)";
+        out->per = 1e6;
+    } else if (strcmp(scenario, "MultiStream") == 0 && r->legacy_multistream) {
+        key = "effective_samples_per_query";
+        unit = "Streams";
+    } else if (strcmp(scenario, "MultiStream") == 0) {
+        key =
+            r->early_stopping ? "early_stopping_latency_ms" : "result_99.00_percentile_per_query_latency_ns";
+        unit = "Latency (ms)";
+        out->per = 1e6;
+    }
+    copy(out->key, sizeof out->key, jm_span_of(key));
+    copy(out->unit, sizeof out->unit, jm_span_of(unit));
+}

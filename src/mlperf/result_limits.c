@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every term is a limit, none a standard deviation: they are added up as they stand, so the interval covers
+ * at least 95 %.
+ *
+ *   accuracy  sum over the inputs of  P x reading + V range x A range x range x (P/S or 1) + P tan(phi) x
+ *             influence  (instrument.h), each sample with its own power factor
+ *   bridged   (s without a good sample / s) x (max - min of the window)
+ *   edges     a sample of 1 s that holds an edge says nothing about where in its second the power was: what
+ * lies inside a share f of it is f P +- f (1 - f) x swing, at most a quarter of the swing x 1 s; two edges
+ *   clock     the window is LoadGen's, on the system's clock, the samples' is the Director's: a shift d of
+ * the window moves d x (power after its end - power before its begin) of energy at most d x swing */
+#include "mlperf/result_limits.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/span.h"
+#include "mlperf/instrument.h"
+
+#include "base/banned.h"
+
+#define NTP_RULE_S 0.4 /* mlcommons/power-dev lib/time_sync.py */
+#define SAMPLE_S   1.0 /* "Go,1000,..." */
+
+/* ---- what PTDaemon was told and said */
+
+struct asked {
+    struct jm_span model;              /* NULL: not known */
+    double volts, amps;                /* NAN: automatic or not known */
+    struct jm_span watts, uncertainty; /* last replies after the testing phase began */
+    int identified;
+};
+
+static double range_asked(const struct jm_mlperf_message *m)
+{
+    double v;
+    struct jm_span arg = jm_span_of(m->cmd + 5); /* "SR,V," */
+    bool changed = m->reply && jm_span_starts(jm_span_of(m->reply), JM_SPAN("Range "));
+    return changed && jm_num_double(jm_span_trim(arg), &v) == 0 && v > 0 ? v : NAN;
+}
+
+static void conversation(const struct jm_mlperf_side *server, struct asked *a)
+{
+    double v = NAN, i = NAN;
+    bool testing = false;
+    *a = (struct asked){.volts = NAN, .amps = NAN};
+    for (size_t k = 0; k < server->n_ptd; k++) {
+        const struct jm_mlperf_message *m = &server->ptd[k];
+        struct jm_span cmd = jm_span_of(m->cmd), reply = jm_span_of(m->reply);
+        if (!m->cmd)
+            continue;
+        if (jm_span_is(jm_span_trim(cmd), "Identify")) {
+            a->identified++;
+            jm_span_field(&reply, ',', &a->model);
+        } else if (jm_span_starts(cmd, JM_SPAN("SR,V,"))) {
+            v = range_asked(m);
+        } else if (jm_span_starts(cmd, JM_SPAN("SR,A,"))) {
+            i = range_asked(m);
+        } else if (jm_span_starts(cmd, JM_SPAN("Go,")) &&
+                   jm_span_ends(jm_span_trim(cmd), JM_SPAN("_testing"))) {
+            testing = true;
+            a->volts = v;
+            a->amps = i;
+        } else if (testing && jm_span_is(jm_span_trim(cmd), "Watts")) {
+            a->watts = reply;
+        } else if (testing && jm_span_is(jm_span_trim(cmd), "Uncertainty")) {
+            a->uncertainty = reply;
+        }
+    }
+}
+
+/* The n-th value of "Watts,1,2,3"; NAN: not there. */
+static double value(struct jm_span reply, int n)
+{
+    struct jm_span one = {0};
+    double v;
+    for (int i = 0; i <= n; i++)
+        if (!jm_span_field(&reply, ',', &one))
+            return NAN;
+    return jm_num_double(jm_span_trim(one), &v) == 0 ? v : NAN;
+}
+
+/* PTDaemon names the crest factor where the current is too high for it. */
+static int crest_of(const struct jm_mlperf_ptd_log *log)
+{
+    for (size_t i = 0; i < log->n_events; i++) {
+        const char *at = log->events[i].text ? strstr(log->events[i].text, " and CF ") : NULL;
+        if (at && (at[8] == '3' || at[8] == '6'))
+            return at[8] - '0';
+    }
+    return 0;
+}
+
+/* How far apart the clocks were at most, as the client's "time" commands say: the server's answer is between
+ * the two stamps around it where the clocks agree. */
+static double clocks_apart(const struct jm_mlperf_side *client)
+{
+    double worst = NAN;
+    for (size_t i = 0; i < client->n_messages; i++) {
+        const struct jm_mlperf_message *m = &client->messages[i];
+        double t;
+        if (!m->cmd || strcmp(m->cmd, "time") != 0 || !m->reply ||
+            jm_num_double(jm_span_trim(jm_span_of(m->reply)), &t))
+            continue;
+        double d = fmax(fabs(m->cmd_time - t), fabs(m->reply_time - t));
+        if (isfinite(d) && !(d <= worst))
+            worst = d;
+    }
+    return worst;
+}
+
+/* ---- the terms */
+
+static double accuracy_w(const struct jm_mlperf_power *p, const struct jm_mlperf_instrument *m,
+                         const struct jm_mlperf_result *r)
+{
+    int n = p->channels;
+    double sum = 0;
+    for (int i = n ? 1 : 0; i <= n && i <= JM_MLPERF_INPUTS; i++) {
+        const struct jm_mlperf_input *in = &p->input[i];
+        if (in->n && in->watts == 0) /* not connected */
+            continue;
+        if (!in->n_known)
+            return NAN;
+        double k = (double)in->n_known;
+        sum += jm_mlperf_limits_w(m, r->v_range, r->a_range, r->crest, in->known_watts / k, in->ratio / k,
+                                  in->tangent / k);
+    }
+    return sum > 0 ? sum : NAN;
+}
+
+static double swing_w(const struct jm_mlperf_samples *s)
+{
+    return s->good + s->over > 1 ? (double)(s->max_uw - s->min_uw) / 1e6 : NAN;
+}
+
+static void ptd_beside(const struct jm_mlperf_power *p, const struct asked *a,
+                       const struct jm_mlperf_instrument *m, struct jm_mlperf_result *out)
+{
+    struct jm_mlperf_ptd_said *d = &out->ptd;
+    *d = (struct jm_mlperf_ptd_said){NAN, NAN, NAN, NAN};
+    d->watts = value(a->watts, 1);
+    d->uncertainty = value(a->uncertainty, 1);
+    if (!(d->uncertainty > 0)) /* -1: not evaluated */
+        d->uncertainty = NAN;
+    if (p->file.n_positive)
+        d->our_watts = p->file.plain_positive_w / (double)p->file.n_positive;
+    if (m->known && p->doubt.n && isfinite(out->v_range * out->a_range))
+        d->our_uncertainty = m->reading +
+                             m->range * (out->crest == 6 && m->crest != 6 ? 2 : 1) * out->v_range *
+                                 out->a_range * (m->by_s ? p->doubt.ratio : p->doubt.inputs) /
+                                 (double)p->doubt.n +
+                             m->influence * p->doubt.tangent / (double)p->doubt.n;
+}
+
+/* Why there is no accuracy; false: there is one. */
+static bool lacks(const struct jm_mlperf_session *s, const struct asked *a, bool row,
+                  const struct jm_mlperf_instrument *m, const struct jm_mlperf_result *r, char *out, size_t n)
+{
+    const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
+    if (!p->present)
+        snprintf(out, n, "none: there is no power log");
+    else if (!isfinite(r->power.proper))
+        snprintf(out, n, "none: the power log does not cover the load window");
+    else if (p->analyzers > 1 || a->identified > 1)
+        snprintf(out, n, "none: several analyzers, whose ranges server.json does not tell apart");
+    else if (!a->model.n)
+        snprintf(out, n, "none: no analyzer is named (server.json has no reply to Identify)");
+    else if (!row)
+        snprintf(out, n, "none: the accuracy of %.40s is not in the table", r->analyzer);
+    else if (!m->known)
+        snprintf(out, n, "none: the accuracy of %.40s is not known (%.*s)", r->analyzer,
+                 (int)(m->source.n < 300 ? m->source.n : 300), m->source.p);
+    else if (!isfinite(r->v_range) || !isfinite(r->a_range))
+        snprintf(out, n, "none: the ranges of the testing phase are not known (%s)",
+                 isfinite(a->volts) && isfinite(a->amps)
+                     ? "none of the analyzer's is as large as what was asked"
+                     : "automatic, or not in server.json");
+    else if (!isfinite(r->limits.accuracy))
+        snprintf(out, n, "none: the log has neither volts and amps nor a power factor of every input");
+    else
+        return false;
+    return true;
+}
+
+static void words(const struct jm_mlperf_session *s, const struct jm_mlperf_instrument *m,
+                  struct jm_mlperf_result *out)
+{
+    const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
+    char over[160] = "";
+    snprintf(out->accuracy, sizeof out->accuracy,
+             "%s on %g V x %g A%s, crest factor %d%s, %.*s: limits of %g %% of the reading + %g %% of the "
+             "range%s + "
+             "tan(phi) x %g %%, each sample with its own power factor; sum of limits, at least 95 %%; "
+             "source: %.*s",
+             out->analyzer, out->v_range, out->a_range, p->channels ? " each" : "",
+             out->crest ? out->crest : 3, out->crest ? "" : " (taken)", (int)m->band.n, m->band.p,
+             100 * m->reading, 100 * m->range, m->by_s ? " x P/S" : "", 100 * m->influence,
+             (int)(m->source.n < 200 ? m->source.n : 200), m->source.p);
+    if (p->window.over)
+        snprintf(over, sizeof over,
+                 "what %lld over-range samples lost by clipping (the power can only be higher, so there is "
+                 "no upper "
+                 "limit), ",
+                 (long long)p->window.over);
+    snprintf(
+        out->excludes, sizeof out->excludes,
+        "%scalibration older than %d months, self-heating, filters, wiring and leads, frequencies outside "
+        "%.*s, parts of the system that are not behind the analyzer, repeats (one run)",
+        over, m->months ? m->months : 12, (int)m->band.n, m->band.p);
+}
+
+void jm_mlperf_result_limits(const struct jm_mlperf_session *s, struct jm_mlperf_result *out)
+{
+    const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
+    struct jm_mlperf_instrument m = {.reading = NAN};
+    struct asked a;
+    conversation(&s->server, &a);
+    snprintf(out->analyzer, sizeof out->analyzer, "%.*s", (int)(a.model.n < 47 ? a.model.n : 47),
+             a.model.p ? a.model.p : "");
+    bool row = a.model.n && jm_mlperf_instrument_find(a.model, &m);
+    out->crest = crest_of(&s->ptd_log);
+    if (row) {
+        out->v_range = jm_mlperf_range(m.volts, a.volts, out->crest);
+        out->a_range = jm_mlperf_range(m.amps, a.amps, out->crest);
+    }
+    double t = out->seconds, swing = swing_w(&p->file), inside = swing_w(&p->window);
+    out->limits = (struct jm_mlperf_limits_of){
+        .accuracy = row && p->analyzers <= 1 ? accuracy_w(p, &m, out) : NAN,
+        .bridged = p->bridged_s > 0 ? p->bridged_s / t * inside : p->bridged_s / t,
+        .edges = 2 * 0.25 * SAMPLE_S * swing / t,
+        .clock_s = clocks_apart(&s->client),
+    };
+    if (!isfinite(out->limits.clock_s))
+        out->limits.clock_s = NTP_RULE_S;
+    out->limits.clock = out->limits.clock_s * swing / t;
+    ptd_beside(p, &a, &m, out);
+    if (lacks(s, &a, row, &m, out, out->accuracy, sizeof out->accuracy))
+        return;
+    double half = out->limits.accuracy + out->limits.bridged + out->limits.edges + out->limits.clock;
+    if (isfinite(half)) {
+        out->power.lo = out->power.proper - half;
+        out->power.hi = p->window.over ? NAN : out->power.proper + half; /* clipped: no upper limit */
+        out->energy.lo = out->power.lo * t;
+        out->energy.hi = out->power.hi * t;
+    }
+    words(s, &m, out);
+}
