@@ -14,6 +14,9 @@
 #define POLICY     "mlcommons/inference_policies power_measurement.adoc"
 #define RULES      "mlcommons/inference_policies inference_rules.adoc"
 #define SUBMISSION "mlcommons/inference tools/submission"
+#define TRAINING   "mlcommons/training_policies power_measurement.adoc"
+#define LOGGING    "mlcommons/logging mlperf_logging"
+#define TINY       "eembc/energyrunner README.md"
 
 /* clang-format off */
 const struct jm_mlperf_rule jm_mlperf_rule_table[] = {
@@ -248,6 +251,176 @@ const struct jm_mlperf_rule jm_mlperf_rule_table[] = {
      "No good sample of testing has a current above the range that was set.", "power-dev #280; Yokogawa WT310E, WT500 manuals"},
     {"ranging.factor", "v1.0-", WARN, 0, "The power factor is not low",
      "Below 0.5 the analyzer's error grows and current peaks may leave the range unseen.", "power-dev #280, PR #281, #317"},
+
+    /* --- a submission around the session ----------------------------------------------------------------- */
+    {"submission.place", "v1.0-", NOTE, 0, "The result stands where the round's layout has it",
+     "<division>/<submitter>/results/<system>/<benchmark>/<scenario>/performance, with division closed, open or network.",
+     SUBMISSION " submission_structure.md"},
+    {"submission.files", "v1.0-", FAIL, 0, "Exactly the files of the round",
+     "power/, ranging/ and run_1/ hold the files that the submission checker knows and no other: ptd_out.txt and the logs of "
+     "single analyzers have to be removed (mlperf_log_accuracy.json may stay, mlperf_log_trace.json and results.json are "
+     "passed over).",
+     SUBMISSION " constants.py REQUIRED_PERF_FILES, REQUIRED_PERF_POWER_FILES, REQUIRED_POWER_FILES, OPTIONAL_PERF_FILES"},
+    {"submission.runs", "v1.0-", FAIL, 0, "Power and performance are of one run",
+     "The result holds one performance run, the one that was measured. Of several runs nobody may take the best performance and "
+     "the lowest power.",
+     POLICY " Power and Performance Reporting and Measurement"},
+    {"submission.performance_only", "v1.0-", FAIL, 0, "No power logs beside accuracy and compliance runs",
+     "Power is measured in the performance phase only.", POLICY " Power is measured in performance phase"},
+    {"submission.inferred", "v1.0-", FAIL, 0, "An inferred result uses the power of its base run",
+     "MultiStream and Offline may be inferred from SingleStream, Offline from MultiStream; the measured power is that of the "
+     "base result, so its files are the same.",
+     RULES " inferred results"},
+    {"submission.description", "v1.0-", FAIL, 0, "The system is described",
+     "systems/<system>.json is there and a JSON object.", SUBMISSION " system_check"},
+    {"submission.description_fields", "v1.0-", FAIL, 0, "Every field of the system description is there",
+     "All fields that the round asks for, filled where an answer is needed (from v3.1).",
+     SUBMISSION " SYSTEM_DESC_REQUIRED_FIELDS, SYSTEM_DESC_MEANINGFUL_RESPONSE_REQUIRED_FIELDS"},
+    {"submission.description_power", "v1.0-", WARN, 0, "The fields for power are filled",
+     "power_management, firmware versions, power supplies, network and disks as they were measured. The rules ask for them; the "
+     "public checker has that check switched off.",
+     POLICY " Platform Description; " SUBMISSION " SYSTEM_DESC_REQUIRED_FIELDS_POWER"},
+    {"submission.description_agrees", "v1.0-", FAIL, 0, "The description is of this submission",
+     "Division and submitter of the description are those of the folders; status is available, preview or rdi; system_type is "
+     "datacenter, edge or both.",
+     SUBMISSION " system_check"},
+    {"submission.network", "v1.1-", FAIL, 0, "The network division is measured over the network",
+     "is_network is true in the network division and in no closed result; switches and load balancers then count as the SUT.",
+     RULES " LoadGen over the network; " SUBMISSION " network_check"},
+    {"submission.analyzer_table", "v1.0-", FAIL, 0, "The analyzer's settings are reported",
+     "analyzer_table.* that is not empty, in the folder of the scenario, benchmark, system or measurements. Asked for by the rules; "
+     "the public checker looked for it from v4.0 to v5.1.",
+     POLICY " Power Analyzer Settings; " SUBMISSION " REQUIRED_POWER_MEASURE_FILES"},
+    {"submission.analyzer_agrees", "v1.0-", WARN, 0, "The reported analyzer is the one that measured",
+     "Model, firmware and number of channels of analyzer_table.* are those that PTDaemon identified and logged.", POLICY},
+    {"submission.power_settings", "v1.0-", FAIL, 0, "The power management settings are reported",
+     "power_settings.* that is not empty, in the folder of the scenario, benchmark, system or measurements.",
+     POLICY " Platform Description; " SUBMISSION " REQUIRED_POWER_MEASURE_FILES"},
+    {"submission.measurements", "v1.0-", FAIL, 0, "The files that describe the implementation are there",
+     "README.md, user.conf, the description of the implementation and, to v4.1, mlperf.conf; none is empty.",
+     SUBMISSION " REQUIRED_MEASURE_FILES, SYSTEM_IMP_REQUIRED_FILES"},
+    {"submission.user_conf", "v1.0-", WARN, 0, "The run used its user.conf",
+     "The minimum duration that user.conf sets for the scenario is the one that LoadGen ran with.", RULES},
+    {"submission.one_meter", "v1.0-v2.0", FAIL, 0, "One power meter for the system",
+     "Connecting several meters to one system was not supported in these rounds.", POLICY " Power Analyzer Settings"},
+    {"submission.disaggregated", "v1.0-", WARN, 0, "The system is no disaggregated one",
+     "The measurement flow does not apply to disaggregated systems. Of a system of several nodes every node has to be on a meter.",
+     POLICY " Power Measurement Flow"},
+    {"submission.networking", "v1.0-", NOTE, 0, "All required networking was populated",
+     "Datacenter systems are measured with the networking that their performance needs; network ports and cards are part of the "
+     "description.",
+     RULES " data center systems"},
+    {"submission.battery", "v1.0-", NOTE, 0, "No battery fed the system",
+     "Wall AC power is measured, of everything that LoadGen's run needs, and no battery or other store lies between meter and "
+     "power supply. A program cannot see that.",
+     POLICY " Power Delivery for Measurements"},
+    {"submission.power_management", "v1.0-", NOTE, 0, "Power management was left alone",
+     "No manual change during the runs, and nothing that knows the benchmark. A program sees what was declared.",
+     POLICY " Power Management"},
+    {"submission.preview", "v1.0-", NOTE, 0, "A preview result has to be reached when it becomes available",
+     "Performance normalised by power is compared when a preview system is submitted as available.",
+     "mlcommons/policies submission_rules.adoc"},
+
+    /* --- figures that an audit looks at ------------------------------------------------------------------ */
+    {"audit.figures", "v1.0-", NOTE, 0, "The figures of the audit guidelines",
+     "qps_per_watt = samples per second / mean power; joules_per_stream = mean query latency x mean power.",
+     "audit guidelines, mlcommons/inference_policies"},
+    {"audit.window", "v1.0-", WARN, 0, "The power window is as long as the run",
+     "power_end - power_begin is the time that LoadGen's own rate and count give, within 2 %.",
+     "audit guidelines, mlcommons/inference_policies"},
+    {"audit.reproduction", "v1.0-", FAIL, 0, "A reproduction gives the same power",
+     "Power and performance of the reproduced run are within 2 % of the submitted one.",
+     "audit guidelines, mlcommons/inference_policies"},
+    {"audit.exempt", "v1.0-", NOTE, 0, "Left out of the random audit",
+     "A result whose efficiency is within 10 % of an audited one of the same system and benchmark is not drawn again.",
+     "audit guidelines, mlcommons/inference_policies"},
+
+    /* --- nameplate --------------------------------------------------------------------------------------- */
+    {"nameplate.declared", "v6.1-", WARN, 0, "The nameplate power of the system is declared",
+     "systems/<system>_power.yaml gives for every component its power supplies and how many must be there, or "
+     "system_power_capacity of the description gives the sum. It is what the supplies are built for, not what was drawn.",
+     SUBMISSION " nameplate_power_check"},
+    {"nameplate.readable", "v6.1-", FAIL, 0, "The declaration can be read",
+     "Every leaf has PSUs with PowerCapacityWatts and a whole number of Min PSUs Needed, not more than there are.",
+     SUBMISSION " nameplate_power_check; submission_structure.md"},
+    {"nameplate.plausible", "v6.1-", WARN, 0, "The system did not draw more than its nameplate",
+     "Mean power of the load is not above the declared power of the supplies that must be there.", POLICY},
+    {"nameplate.messaging", "v1.0-", NOTE, 0, "No efficiency is made of a nameplate",
+     "Only measured system power may be used for performance per watt; never TDP or the rating of power supplies.",
+     "mlcommons/policies MLPerf_Results_Messaging_Guidelines.adoc"},
+
+    /* --- MLPerf Training --------------------------------------------------------------------------------- */
+    {"training.runs", "", FAIL, 0, "Every run has power",
+     "power/result_<i>/ beside each result_<i>.txt, as many as the benchmark needs.", TRAINING " Measure all Runs"},
+    {"training.names", "", FAIL, 0, "The power logs are named as the layout has them",
+     "node_<j>.txt and sw_<k>.txt, indices from 0 without a gap, in a folder called like the result without .txt; as many in each "
+     "run.",
+     LOGGING " package_checker/power_checker.py"},
+    {"training.nodes", "", FAIL, 0, "Every node was measured",
+     "As many node_<j>.txt as the system has nodes, with readings.", TRAINING " Measure All Nodes"},
+    {"training.interconnect", "", FAIL, 0, "The interconnect was measured or estimated",
+     "Where several nodes train together, sw_<k>.txt holds readings or interconnect_power_est (the maximum power, by the share that "
+     "the run was provisioned with).",
+     TRAINING " Measure or Estimate Interconnects"},
+    {"training.switches", "", WARN, 0, "Measured switches are counted",
+     "The public code takes interconnect_power_est only: switches that were measured count 0 J in the published energy.",
+     LOGGING " result_summarizer.py _compute_power_sw"},
+    {"training.efficiency", "", FAIL, 0, "The conversion efficiency is given and a share of 1",
+     "Power of a node is DC at its supplies' output; where the AC input was measured, conversion_eff leads to it and has to be "
+     "documented.",
+     TRAINING " Measure at the PSUs"},
+    {"training.rate", "", FAIL, 0, "At least one reading a second",
+     "Evenly through the timed part of the run: one a second on average, none more than 1.5 s after the one before.",
+     TRAINING " Report 1 Measurement per Second; training_results_v4.0 #4"},
+    {"training.samples", "", FAIL, 0, "At least 60 readings", "Shorter runs are to be extended.",
+     TRAINING " Measure max(a run, 60 power samples)"},
+    {"training.covers", "", FAIL, 0, "The readings cover the timed part of the run",
+     "Measurement begins before run_start and ends after run_stop.", TRAINING " Measure max(a run, 60 power samples)"},
+    {"training.stop", "", FAIL, 0, "The measurement says when it began and ended",
+     "power_measurement_start, and power_measurement_stop after it. Where both have one time, the public code divides by zero.",
+     LOGGING " result_summarizer.py _compute_power_node; training_results_v4.0"},
+    {"training.clock", "", WARN, 0, "The clocks of the parts agree with the run's",
+     "A log whose stamps lie hours off (a time zone) is laid on the others; parts begin within 5 s of each other.",
+     "published results v4.1"},
+    {"training.readings", "", WARN, 0, "Every line of the power logs can be used",
+     "Readings without a number or time, below 0, and lines that are no log lines.", LOGGING},
+    {"training.repeats", "", NOTE, 0, "No reading stands twice",
+     "A reading with the stamp of the one before adds nothing; where stamps are whole seconds it shows that the meter was read late.",
+     "published results v4.1"},
+    {"training.accuracy", "", NOTE, 0, "The meter is accurate to 5 %",
+     "A SPEC or revenue grade meter better than 5 % at 1 Hz, or five minutes of comparison with one. A program cannot see that.",
+     TRAINING " Target 5% Accuracy"},
+    {"training.energy", "", WARN, 0, "The published energy is the energy of the run",
+     "The rules sum each reading times its time over the timed part; the public code scales the mean over the whole measurement to "
+     "the length of the run.",
+     TRAINING " Scoring; " LOGGING " result_summarizer.py"},
+    {"training.olympic", "", FAIL, 0, "The energy is the mean over the runs of the performance score",
+     "Runs in the order of their times, the fastest and the slowest left out (3D U-Net: four each); the same ones for power.",
+     TRAINING " Scoring"},
+
+    /* --- MLPerf Tiny ------------------------------------------------------------------------------------- */
+    {"tiny.windows", "", FAIL, 0, "Five inputs, a window each",
+     "As many windows between the device's edges as inference commands of the log; five are asked for.", TINY},
+    {"tiny.edges", "", FAIL, 0, "Every edge of the device was seen",
+     "Two edges a window, and one of the device's start. A pulse has to last 1 us, which samples of 1 ms cannot show.", TINY},
+    {"tiny.duration", "", FAIL, 0, "Each window is at least 10 s long", "The runner refuses shorter ones.", TINY},
+    {"tiny.inferences", "", FAIL, 0, "At least 10 inferences in each window", "The runner refuses fewer.", TINY},
+    {"tiny.dropped", "", FAIL, 0, "No more than 0.1 % of the samples were lost",
+     "A lost sample is written as no number.", TINY "; eembc js110 tracer"},
+    {"tiny.limit", "", FAIL, 0, "The limit of lost samples was not raised",
+     "The log says m-dropthresh[...]: 0.1 % is allowed.", "eembc js110 tracer"},
+    {"tiny.agrees", "", FAIL, 0, "results.txt says what the trace gives",
+     "Energy of each window to 0.001 uJ or its last digit, energy per inference to 0.001 uJ, and their median.", TINY},
+    {"tiny.resolution", "", NOTE, 0, "What whole samples leave open",
+     "The runner counts whole samples between the edges; the samples at the edges in proportion give the other figure.", TINY},
+    {"tiny.mode", "", FAIL, 0, "The device ran in energy mode",
+     "m-timestamp-mode-energy: in performance mode it prints its own times and draws more power.", TINY},
+    {"tiny.errors", "", FAIL, 0, "The runner reported no error", "e-[...] in log.txt.", TINY},
+    {"tiny.instrument", "", WARN, 0, "The energy monitor is one of the allowed ones",
+     "STMicroelectronics LPM01A, Joulescope JS110 or JS220, Keysight N6705.", TINY "; mlcommons/tiny benchmark/runner"},
+    {"tiny.hookup", "", NOTE, 0, "The hook-up of the device is documented",
+     "A picture or drawing of it belongs to the submission. A program cannot see that.",
+     "mlcommons/tiny MLPerfTiny_Rules.adoc"},
 
     {NULL, NULL, 0, 0, NULL, NULL, NULL},
 };

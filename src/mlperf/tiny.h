@@ -25,8 +25,13 @@ struct jm_tiny_window {
 
 struct jm_tiny_result {
     char dir[4096];
-    char model[64], device[128], instrument[32], submitter[128], system[128], benchmark[64];
-    int64_t volts_mv; /* supply; -1: not known */
+    char model[64], device[128], instrument[32], submitter[128], system[128], benchmark[64], round[8];
+    bool has_log, has_results, energy_mode; /* energy_mode: the device said so */
+    int64_t errors;                         /* of the runner */
+    char error[160];                        /* the first */
+    size_t n_edges;                         /* of all traces */
+    size_t n_commands;                      /* inference commands of the log */
+    int64_t volts_mv;                       /* supply; -1: not known */
     struct jm_tiny_window *window;
     size_t n_window;
     double rate_hz; /* of the first trace */

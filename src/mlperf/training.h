@@ -28,13 +28,19 @@ struct jm_training_part {
     double estimate_w; /* interconnect_power_est; NaN: none */
     double covered_s,
         extended_s; /* of the run: under readings; at its edges bridged by the nearest reading */
-    int64_t readings, in_run;
-    int64_t repeats;              /* readings with the stamp of the one before */
-    int64_t late;                 /* gaps above 1.5 s inside the run */
-    double max_gap_s, mean_gap_s; /* inside the run */
-    double offset_s;              /* added to its stamps to get those of the run; 0: none needed */
-    bool offset_is_zone;          /* a whole number of quarter hours: a time zone */
-    char why[256];                /* of a NaN or of anything odd; "" */
+    int64_t readings, in_run, bad; /* bad: no number, no time, or below 0 */
+    int64_t repeats;               /* readings with the stamp of the one before */
+    int64_t late;                  /* gaps above 1.5 s inside the run */
+    double max_gap_s, mean_gap_s;  /* inside the run; NaN: fewer than two readings there */
+    double mean_w;                 /* of the readings inside the run, each times its time; NaN */
+    char type[16];                 /* measurement_type: "AC", "DC"; "": not said */
+    int index;                     /* of the name; -1: none */
+    bool has_estimate, has_start, has_stop;
+    double measured_s;     /* from power_measurement_start to its stop; NaN */
+    double starts_apart_s; /* start after the median start of the run's parts, clocks aligned; NaN */
+    double offset_s;       /* added to its stamps to get those of the run; 0: none needed */
+    bool offset_is_zone;   /* a whole number of quarter hours: a time zone */
+    char why[256];         /* of a NaN or of anything odd; "" */
 };
 
 struct jm_training_run {
@@ -47,13 +53,17 @@ struct jm_training_run {
     struct jm_training_part *part;
     size_t n_part;
     int nodes, switches;
+    size_t others;  /* files of the power folder that are neither */
+    bool file_name; /* the power folder is named like the file, "result_0.txt" */
+    int64_t broken; /* lines of all its logs that begin as log lines and are none */
     char why[256];
 };
 
 struct jm_training_result {
     char dir[4096];
     char system[128], benchmark[128], submitter[128], division[16], round[8]; /* "": not known */
-    double nodes_declared;       /* number_of_nodes of the logs; NaN */
+    double nodes_declared;       /* of the logs or of systems/<system>.json; NaN */
+    const char *nodes_source;    /* which; NULL */
     struct jm_training_run *run; /* in the order of their names */
     size_t n_run, n_power;       /* runs; runs with power */
     /* Olympic means: fastest and slowest run left out (3D U-Net: four of each), times scaling.json */
