@@ -63,6 +63,7 @@ struct jm_mlperf_samples_reader {
     struct jm_mlperf_weigh weigh;
     bool blank, marked;
     int64_t prev, high;
+    int64_t frozen, frozen_uw; /* samples so far with the same Watts */
 };
 void jm_mlperf_samples_init(struct jm_mlperf_samples_reader *r, struct jm_mlperf_power *out,
                             struct jm_mlperf_arena *a);

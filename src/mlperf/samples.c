@@ -24,6 +24,7 @@ void jm_mlperf_samples_init(struct jm_mlperf_samples_reader *r, struct jm_mlperf
     out->present = true;
     out->first_ns = out->last_ns = -1;
     out->joules = out->seconds = out->bridged_s = out->over_s = out->max_volts = out->max_amps = NAN;
+    out->channel_volts = out->channel_amps = NAN;
 }
 
 void jm_mlperf_samples_release(struct jm_mlperf_samples_reader *r)
@@ -81,6 +82,33 @@ static void limits(struct jm_mlperf_power *o, const struct jm_spl_row *row)
         o->max_amps = a;
 }
 
+/* Its channels against their sum, and its Watts against those of the sample before. */
+static void compare(struct jm_mlperf_samples_reader *r, const struct jm_spl_row *row, bool inside)
+{
+    struct jm_mlperf_power *o = r->out;
+    const struct jm_spl_values *c = row->channel;
+    int64_t rest = row->sum.watts;
+    bool good = row->kind == JM_SPL_GOOD;
+    for (int i = 0; good && i < row->n_channels; i++) {
+        double v = (double)c[i].volts * 1e-6, a = (double)c[i].amps * 1e-6;
+        rest -= c[i].watts;
+        if (v >= 0 && !(v <= o->channel_volts))
+            o->channel_volts = v;
+        if (a >= 0 && !(a <= o->channel_amps))
+            o->channel_amps = a;
+    }
+    int64_t most = 10 * (int64_t)row->n_channels;
+    o->sum_off += good && row->n_channels && (rest > most || rest < -most);
+    if (!inside || !good || row->sum.watts <= 0) {
+        r->frozen = 0;
+        return;
+    }
+    r->frozen = r->frozen && r->frozen_uw == row->sum.watts ? r->frozen + 1 : 1;
+    r->frozen_uw = row->sum.watts;
+    if (r->frozen > o->frozen_rows)
+        o->frozen_rows = r->frozen;
+}
+
 static void gap(struct jm_mlperf_samples_reader *r, int64_t from, int64_t to)
 {
     if (r->end > r->begin && from < r->end && to > r->begin && to - from > r->out->max_gap_ns)
@@ -110,6 +138,7 @@ static int sample(struct jm_mlperf_samples_reader *r, struct jm_spl_row *row)
         count(&o->window, row);
     jm_mlperf_inputs_add(o, row, t > r->begin && t < r->end);
     limits(o, row);
+    compare(r, row, t > r->begin && t < r->end);
     int n = row->n_channels;
     if (row->analyzers && n > o->analyzers)
         o->analyzers = n;
