@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "wire/spl.h"
@@ -85,6 +86,83 @@ static void sentinels(void **state)
     assert_int_equal(jm_spl_kind_of(&good), JM_SPL_GOOD);
 }
 
+/* A line has the sentinel of its channels, and its power is the sum of what they decode to. */
+static void sentinels_of_parts(void **state)
+{
+    static const struct {
+        const char *line;
+        enum jm_spl_kind kind;
+        int64_t uw;
+    } row[] = {
+        /* 900 and -(3 + 850): the sum says 47, and 900 + 850 = 1750 is meant */
+        {"Time,07-17-2024 "
+         "20:49:56.945,Watts,47,Volts,230,Amps,-1,PF,-1,Mark,m,Ch1,Watts,900,Volts,230,Amps,4,PF,"
+         "0.9,Ch2,Watts,-853,Volts,230,Amps,-6.7,PF,0.9",
+         JM_SPL_OVER_RANGE, INT64_C(1750000000)},
+        /* power-dev issue 329: 606.412 as merged; 11.112 - 3 + 595.3 = 603.412 */
+        {"Time,11-28-2024 14:31:12.622,Watts,606.412,Volts,-1,Amps,-1,PF,-1,Mark,m,Analyzer1,Time,11-28-2024 "
+         "14:31:12.622,Watts,-11.112,Volts,243.47,Amps,-3.0815,PF,0.4089,Mark,m,Analyzer2,Time,11-28-2024 "
+         "14:31:12.354,Watts,595.3,Volts,246,Amps,2.5,PF,0.98,Mark,m",
+         JM_SPL_OVER_RANGE, INT64_C(603412000)},
+        /* a missed sample of one analyzer is no 2 W */
+        {"Time,11-28-2024 14:31:12.622,Watts,597.3,Volts,-1,Amps,-1,PF,-1,Mark,m,Analyzer1,Time,11-28-2024 "
+         "14:31:12.622,Watts,-2,Volts,-2,Amps,-2,PF,-2,Mark,m,Analyzer2,Time,11-28-2024 "
+         "14:31:12.354,Watts,595.3,"
+         "Volts,246,Amps,2.5,PF,0.98,Mark,m",
+         JM_SPL_MISSED, 0},
+        /* channels below an analyzer: 100 + (20 - 3) = 117 */
+        {"Time,11-28-2024 14:31:12.622,Watts,80,Volts,-1,Amps,-1,PF,-1,Mark,m,Analyzer1,Time,11-28-2024 "
+         "14:31:12.622,Watts,80,Volts,230,Amps,1,PF,1,Mark,m,Ch1,Watts,100,Volts,230,Amps,1,PF,1,Ch2,Watts,-"
+         "20,Volts,"
+         "230,Amps,-4,PF,1",
+         JM_SPL_OVER_RANGE, INT64_C(117000000)},
+        /* a channel without a reading: the sum is no reading, unless the instrument left it out */
+        {"Time,07-17-2024 "
+         "20:49:56.945,Watts,899,Volts,230,Amps,-1,PF,-1,Mark,m,Ch1,Watts,900,Volts,230,Amps,4,PF,"
+         "0.9,Ch2,Watts,-1,Volts,230,Amps,-1,PF,-1",
+         JM_SPL_BAD, 0},
+        {"Time,07-17-2024 "
+         "20:49:56.945,Watts,900,Volts,230,Amps,-1,PF,-1,Mark,m,Ch1,Watts,900,Volts,230,Amps,4,PF,"
+         "0.9,Ch2,Watts,-1,Volts,-1,Amps,-1,PF,-1",
+         JM_SPL_GOOD, INT64_C(900000000)},
+        /* GATEOverflow, v5.1 */
+        {"Time,07-12-2025 23:27:07.793,Watts,-37.480000,Volts,245.200000,Amps,-3.286600,PF,0.490700,Mark,m",
+         JM_SPL_OVER_RANGE, INT64_C(34480000)},
+        /* other forms of numbers, blanks */
+        {" Time , 07-12-2025 23:27:07.793 , Watts , 1.5e2 , Volts , 1.0000004 , Amps,1,PF,1", JM_SPL_GOOD,
+         INT64_C(150000000)},
+    };
+    struct jm_spl_row r;
+    struct jm_err e;
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        assert_int_equal(jm_spl_parse(jm_span_of(row[i].line), &r, &e), 0);
+        assert_int_equal(r.kind, row[i].kind);
+        if (row[i].uw)
+            assert_int_equal(r.decoded_uw, row[i].uw);
+    }
+}
+
+/* Day before month (the README of power-dev shows such a line), days that do not exist. */
+static void dates(void **state)
+{
+    struct jm_spl_row r;
+    struct jm_err e;
+    int64_t ns;
+    (void)state;
+    assert_int_equal(
+        jm_spl_parse(JM_SPAN("Time,28-07-2025 00:00:00.000,Watts,1,Volts,1,Amps,1,PF,1"), &r, &e), JM_EPARSE);
+    assert_non_null(strstr(e.text, "day before the month"));
+    assert_int_equal(
+        jm_spl_parse(JM_SPAN("Time,02-29-2025 00:00:00.000,Watts,1,Volts,1,Amps,1,PF,1"), &r, &e), JM_EPARSE);
+    assert_null(strstr(e.text, "day before the month"));
+    assert_int_equal(jm_spl_time(JM_SPAN("02-29-2024 00:00:00.5"), &ns), 0);
+    /* 2024-02-29 is day 19782 */
+    assert_int_equal(ns, INT64_C(1709164800500000000));
+    assert_int_equal(jm_spl_time(JM_SPAN("04-31-2024 00:00:00"), &ns), JM_EPARSE);
+    assert_int_equal(jm_spl_time(JM_SPAN("02-29-2100 00:00:00"), &ns), JM_EPARSE);
+}
+
 static void broken(void **state)
 {
     static const char *const lines[] = {
@@ -108,8 +186,9 @@ static void broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single_channel), cmocka_unit_test(three_channels), cmocka_unit_test(analyzers),
-        cmocka_unit_test(sentinels),      cmocka_unit_test(broken),
+        cmocka_unit_test(single_channel), cmocka_unit_test(three_channels),     cmocka_unit_test(analyzers),
+        cmocka_unit_test(sentinels),      cmocka_unit_test(sentinels_of_parts), cmocka_unit_test(dates),
+        cmocka_unit_test(broken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
