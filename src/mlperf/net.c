@@ -54,7 +54,7 @@ static int woken(const struct jm_mlperf_conn *c, struct jm_err *err)
     return jm_err_set(err, JM_ESTATE, "ended while waiting for %s", c->peer);
 }
 
-/* Waits for events on fd. *revents is 0 when the deadline came. */
+/* Waits for events on fd. *revents is 0 when the deadline came; what is there already is always seen. */
 static int await(struct jm_mlperf_conn *c, int fd, short events, int64_t deadline, short *revents,
                  struct jm_err *err)
 {
@@ -63,18 +63,16 @@ static int await(struct jm_mlperf_conn *c, int fd, short events, int64_t deadlin
         if (rc)
             return rc;
         int64_t left = deadline == INT64_MAX ? INT64_MAX : deadline - jm_clock_mono(&c->clock);
-        *revents = 0;
-        if (left <= 0)
-            return 0;
-        int ms = left > 500 * JM_NS_PER_MS ? 500 : (int)((left + JM_NS_PER_MS - 1) / JM_NS_PER_MS);
+        int ms = left > 500 * JM_NS_PER_MS ? 500
+                 : left > 0                ? (int)((left + JM_NS_PER_MS - 1) / JM_NS_PER_MS)
+                                           : 0;
         struct pollfd p[2] = {{fd, events, 0}, {c->wake.fd, POLLIN, 0}};
         int n = poll(p, c->wake.cancel && c->wake.fd >= 0 ? 2 : 1, ms);
         if (n < 0 && errno != EINTR)
             return jm_err_sys(err, errno, "cannot wait for %s", c->peer);
-        if (n > 0 && p[0].revents) {
-            *revents = p[0].revents;
+        *revents = n > 0 ? p[0].revents : 0;
+        if (*revents || left <= 0)
             return 0;
-        }
     }
 }
 

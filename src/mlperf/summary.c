@@ -179,6 +179,15 @@ void jm_mlperf_summary_phase(struct jm_mlperf_summary *s, enum jm_mlperf_mode mo
         s->n_phase[mode]++;
 }
 
+void jm_mlperf_summary_restart(struct jm_mlperf_summary *s)
+{
+    clear_named(&s->results);
+    clear_said(s->ptd, s->n_ptd);
+    s->ptd = NULL;
+    s->n_ptd = s->cap_ptd = 0;
+    memset(s->n_phase, 0, sizeof s->n_phase);
+}
+
 static int replace(char **at, struct jm_span json, struct jm_err *err)
 {
     char *p = strndup(json.p, json.n);

@@ -29,6 +29,8 @@ int jm_mlperf_summary_source(struct jm_mlperf_summary *s, const char *name, cons
                              struct jm_err *err);
 int jm_mlperf_summary_message(struct jm_mlperf_summary *s, struct jm_span cmd, int64_t cmd_real_ns,
                               struct jm_span reply, int64_t reply_real_ns, struct jm_err *err);
+/* Another session on the same connection: what was said so far stays, phases, PTDaemon and results go. */
+void jm_mlperf_summary_restart(struct jm_mlperf_summary *s);
 /* n of 0 to 3: before start, after start, before stop, after stop. The first of each counts, as the public
  * tool's does until the next one came. */
 void jm_mlperf_summary_phase(struct jm_mlperf_summary *s, enum jm_mlperf_mode mode, int n,
