@@ -16,6 +16,7 @@
     X(mark)                                                                                                  \
     X(meters)                                                                                                \
     X(mlperf)                                                                                                \
+    X(mlperf_director)                                                                                       \
     X(record)                                                                                                \
     X(recover)                                                                                               \
     X(report)                                                                                                \

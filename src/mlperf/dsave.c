@@ -42,7 +42,9 @@ static int own(struct jm_mlperf_dsession *s, const char *reason, const struct jm
     jm_jsonw_object(&w);
     jm_jsonw_kstr(&w, "version", JM_VERSION);
     jm_jsonw_kstr(&w, "source", d->source.ops->name);
-    jm_jsonw_kbool(&w, "official", d->source.ops->official);
+    bool simulated = d->source.ops->simulated && d->source.ops->simulated(d->source.self);
+    jm_jsonw_kbool(&w, "official", d->source.ops->official && !simulated);
+    jm_jsonw_kbool(&w, "simulated", simulated);
     if (!d->source.ops->official)
         jm_jsonw_kstr(&w, "notice", d->source.ops->notice);
     jm_jsonw_kbool(&w, "complete", reason == NULL);

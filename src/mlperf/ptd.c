@@ -39,7 +39,7 @@ struct ptd {
     struct jm_clock clock;
     struct jm_mlperf_wake wake;
     const struct jm_mlperf_source_io *io; /* while open */
-    bool giving_up;
+    bool giving_up, simulated;
     int n;
     struct daemon d[JM_MLPERF_ANALYZERS];
 };
@@ -260,6 +260,8 @@ static int greet(struct ptd *p, struct daemon *d, struct jm_err *err)
         rc = ask(p, d, "Identify", &reply, err);
     if (rc)
         return rc;
+    /* the stand-in names itself where a real one names maker and system */
+    p->simulated |= jm_span_find(reply, JM_SPAN("simulated")) >= 0;
     note(p, JM_LOG_INFO, "Analyzer [%d] connected to PTDaemon", d->number);
     rc = ask(p, d, "RR", &reply, err);
     if (rc)
@@ -548,6 +550,11 @@ static int ptd_analyzers(void *self)
     return ((struct ptd *)self)->n;
 }
 
+static bool ptd_simulated(void *self)
+{
+    return ((struct ptd *)self)->simulated;
+}
+
 static int ptd_describe(void *self, struct jm_str *json, struct jm_err *err)
 {
     struct ptd *p = self;
@@ -591,6 +598,7 @@ static int ptd_describe(void *self, struct jm_str *json, struct jm_err *err)
 static const struct jm_mlperf_source_ops ptd_ops = {
     .name = "ptd",
     .official = true,
+    .simulated = ptd_simulated,
     .describe = ptd_describe,
     .analyzers = ptd_analyzers,
     .open = ptd_open,

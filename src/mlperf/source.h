@@ -61,6 +61,9 @@ struct jm_mlperf_sink {
 struct jm_mlperf_source_ops {
     const char *name; /* "ptd", "meter" */
     bool official;    /* true for PTDaemon alone */
+    /* Does what was opened say of itself that it is simulated? NULL: no. Known once open returned, also after
+     * close. */
+    bool (*simulated)(void *self);
     /* One paragraph: what measured, and why that is no official measurement. NULL for an official one. */
     const char *notice;
     /* ptd_config of server.json: a JSON array with one object an analyzer. */
