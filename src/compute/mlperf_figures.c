@@ -32,21 +32,21 @@ static double first_of(const struct jm_mlperf_log *log, const char *const *keys,
     return NAN;
 }
 
+/* What is claimed decides; where that is Offline, what ran does. */
 static void queries(const struct jm_mlperf_log *log, double seconds, struct jm_mlperf_counts *out)
 {
     bool single = is(log->scenario, "SingleStream"), multi = is(log->scenario, "MultiStream");
     if (!single && !multi)
         return;
+    bool eights = is(out->by_rate || !log->claimed ? log->scenario : log->claimed, "MultiStream");
     out->stream = true;
-    if (log->legacy_count) {
-        if (single)
-            out->queries = number(log, "result_qps_with_loadgen_overhead") * seconds;
-        else
-            out->queries = number(log, "generated_query_count") * number(log, "generated_samples_per_query");
+    if (log->legacy_count && eights) {
+        out->queries = number(log, "generated_query_count") * number(log, "generated_samples_per_query");
+    } else if (log->legacy_count) {
+        out->queries = number(log, "result_qps_with_loadgen_overhead") * seconds;
     } else {
-        bool eights = single && is(log->claimed, "MultiStream");
-        out->queries = number(log, "result_query_count") / (eights ? SAMPLES_A_QUERY : 1);
-        out->samples = multi || eights ? SAMPLES_A_QUERY : 1;
+        out->queries = number(log, "result_query_count") / (eights && single ? SAMPLES_A_QUERY : 1);
+        out->samples = eights ? SAMPLES_A_QUERY : 1;
     }
     if (!(out->queries > 0))
         out->queries = NAN;
