@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session judged twice: by the public checker of its round, followed to the letter, and by our rules. */
 #include "mlperf/judge.h"
+#include "mlperf/rule_metric.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -118,6 +119,8 @@ int jm_mlperf_check(const struct jm_mlperf_session *s, const struct jm_mlperf_re
     jm_judge_samples(&j);
     jm_judge_load(&j);
     jm_judge_ranging(&j);
+    if (!j.rc && r)
+        j.rc = jm_mlperf_rules_of_latency(s, r, out, err);
     if (j.rc)
         jm_mlperf_checked_release(out);
     return j.rc;

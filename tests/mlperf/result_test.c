@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "mlperf/benchmark.h"
+#include "mlperf/official.h"
 #include "mlperf/result.h"
 #include "mlperf/rule_metric.h"
 
@@ -502,6 +503,25 @@ static void no_interval(void **state)
     free(m);
 }
 
+/* What the table of rounds says of the power checker is what the followed revision of that round does. */
+static void rounds_and_revisions_agree(void **state)
+{
+    struct jm_mlperf_round r;
+    (void)state;
+    for (size_t i = 0; jm_mlperf_round_at(i, &r); i++) {
+        const struct jm_mlperf_revision *v = jm_mlperf_revision_of(r.name);
+        struct jm_span versions = jm_span_of(v->versions), one;
+        assert_string_equal(v->name, r.checker);
+        assert_true(v->tolerance_ms == (double)r.tolerance_ms);
+        while (jm_span_field(&versions, ' ', &one))
+            assert_true(jm_mlperf_round_lists(r.ptd, one));
+        for (const struct jm_mlperf_model *m = jm_mlperf_models; m->name; m++)
+            if (m->type < 500 && /* when direct current came is not known to the round */
+                jm_mlperf_model_in(m, v->models) != jm_mlperf_round_takes_device(&r, m->type))
+                fail_msg("%s: device type %d", r.name, (int)m->type);
+    }
+}
+
 /* ---- names */
 
 static void names(void **state)
@@ -647,6 +667,7 @@ int main(void)
         cmocka_unit_test(channels),
         cmocka_unit_test(clipped),
         cmocka_unit_test(no_interval),
+        cmocka_unit_test(rounds_and_revisions_agree),
         cmocka_unit_test(names),
         cmocka_unit_test(latency_rules),
     };
