@@ -16,7 +16,9 @@
     X(mark)                                                                                                  \
     X(meters)                                                                                                \
     X(mlperf)                                                                                                \
+    X(mlperf_compare)                                                                                        \
     X(mlperf_director)                                                                                       \
+    X(mlperf_show)                                                                                           \
     X(record)                                                                                                \
     X(recover)                                                                                               \
     X(report)                                                                                                \

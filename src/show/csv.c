@@ -10,7 +10,7 @@
 #include "base/banned.h"
 
 /* A cell that a spreadsheet would take for a formula is quoted as text. */
-static void text(struct jm_str *s, const char *t, bool last)
+void jm_csv_add_text(struct jm_str *s, const char *t)
 {
     bool formula = t && *t && strchr("=+-@", *t), quote = t && (formula || strpbrk(t, ",\"\r\n"));
     struct jm_span c;
@@ -25,16 +25,26 @@ static void text(struct jm_str *s, const char *t, bool last)
     }
     if (quote)
         jm_str_addc(s, '"');
-    jm_str_adds(s, last ? "\r\n" : ",");
 }
 
-static void number(struct jm_str *s, double v)
+void jm_csv_add_number(struct jm_str *s, double v)
 {
     char buf[32];
     if (isfinite(v)) {
         jm_json_fmt_double(buf, v);
         jm_str_adds(s, buf);
     }
+}
+
+static void text(struct jm_str *s, const char *t, bool last)
+{
+    jm_csv_add_text(s, t);
+    jm_str_adds(s, last ? "\r\n" : ",");
+}
+
+static void number(struct jm_str *s, double v)
+{
+    jm_csv_add_number(s, v);
     jm_str_addc(s, ',');
 }
 

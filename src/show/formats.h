@@ -18,6 +18,9 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
 struct jm_jsonw;
 void jm_show_json_text(struct jm_jsonw *w, const char *key, const char *s);
 void jm_show_json_part(struct jm_jsonw *w, const char *key, const char *name, double v);
+/* csv.c: a cell, quoted where it must be; nothing for NULL and NaN. */
+void jm_csv_add_text(struct jm_str *s, const char *t);
+void jm_csv_add_number(struct jm_str *s, double v);
 /* Foreign text for a cell or a line of Markdown. */
 void jm_markdown_escape(struct jm_str *s, const char *t);
 int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct jm_str *s,

@@ -277,7 +277,7 @@ class Session:
                 ask("Watts", watts, p["stop"] - 200)
                 ask("Uncertainty", sure, p["stop"] - 150)
             ask("Stop", "Stopping untimed measurement", p["stop"])
-            say(f"Completed test '{self.session}_{mode}'", p["stop"] + 1)
+            say("Completed test", p["stop"] + 1)
             if modern:
                 if self.channels:
                     ask("RL,*,*", f"Last {span} samples from sum channel and channels 1 - {self.channels}", p["stop"] + 20)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a session to its row. */
+#ifndef JM_MLPERF_ROUND_ROW_H
+#define JM_MLPERF_ROUND_ROW_H
+
+#include "base/err.h"
+#include "mlperf/rule.h"
+#include "model/round.h"
+
+/* What the place and the description of the system say, without a look at the logs:
+ * …/<division>/<submitter>/results/<system>/<benchmark>/<scenario>, systems/<system>.json there, or
+ * system.json in the session's folder. Text that is no JSON says nothing. JM_ENOMEM alone is an error. */
+int jm_mlperf_row_place(struct jm_round_row *r, const char *path, struct jm_err *err);
+
+/* Figures, samples and clocks of the session; c NULL: nobody judged it. */
+int jm_mlperf_row_fill(struct jm_round_row *r, const struct jm_mlperf_session *s,
+                       const struct jm_mlperf_result *x, const struct jm_mlperf_checked *c,
+                       struct jm_err *err);
+
+#endif
