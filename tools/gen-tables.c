@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a page of docs/ from the program's own tables: gen-tables
- * metrics|definitions|checks|meters|importers|engine-metrics */
+ * metrics|definitions|checks|meters|importers|engine-metrics|mlperf-rules */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +12,7 @@
 #include "meter/meter.h"
 #include "meter/nvml.h"
 #include "meter/survey.h"
+#include "mlperf/official.h"
 
 /* A cell of a Markdown table. */
 static void cell(const char *text)
@@ -195,6 +196,48 @@ static void checks(void)
          "| finding | of check | severity | what was found | concerns |\n| --- | --- | --- | --- | --- |");
     finding_rows(jm_finding_table);
     finding_rows(jm_foreign_finding_table);
+}
+
+/* Rules of MLPerf Power, a table a group: the word before the dot. */
+static void mlperf_rules(void)
+{
+    static const char columns[] = "| id | rounds | breach | official check | what must hold | source |\n"
+                                  "| --- | --- | --- | --- | --- | --- |";
+    char group[64] = "";
+    puts("# Rules of MLPerf Power\n\nMade from the table in src/mlperf/rule_table.c by `make docs`; do not "
+         "edit.\n\n"
+         "`joulemark mlperf check` says of each rule that it holds, that it is broken, or that there is "
+         "nothing to "
+         "look at. A breach\nfails, warns or is a note as its row says; where a rule became stricter, the "
+         "session's "
+         "round decides. \"Official check\" is\nthe number of the public power checker's check that looks at "
+         "the "
+         "same thing.");
+    for (const struct jm_mlperf_rule *r = jm_mlperf_rule_table; r->id; r++) {
+        size_t n = strcspn(r->id, ".");
+        if (strncmp(group, r->id, n) != 0 || group[n]) {
+            snprintf(group, sizeof group, "%.*s", (int)n, r->id);
+            printf("\n## %s\n\n%s\n", group, columns);
+        }
+        printf("| `%s` | %s | %s |", r->id, r->rounds,
+               jm_mlperf_verdict_name((enum jm_mlperf_verdict)r->severity));
+        if (r->official)
+            printf(" %d |", r->official);
+        else
+            fputs(" |", stdout);
+        printf(" **%s.**", r->title);
+        cell(r->text);
+        cell(r->source);
+        putchar('\n');
+    }
+    puts("\n## Revisions of the public checker\n\nWhat `--revision` takes, and what differs between them. "
+         "Hashes "
+         "of the sources each accepts: src/mlperf/sources.tsv.\n\n"
+         "| revision | checker of | PTDaemon | clocks may differ by | releases of the workflow | source |\n"
+         "| --- | --- | --- | --- | --- | --- |");
+    for (const struct jm_mlperf_revision *r = jm_mlperf_revision_table; r->name; r++)
+        printf("| `%s` | %s | %s | %.0f ms | %s | %s |\n", r->name, r->rounds, r->versions, r->tolerance_ms,
+               r->sources, r->source);
 }
 
 /* The rule book of NVML's power queries, asked for well-known parts. */
@@ -391,14 +434,20 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*write)(void);
-    } pages[] = {{"metrics", metrics}, {"definitions", definitions}, {"checks", checks},
-                 {"meters", meters},   {"importers", importers},     {"engine-metrics", engines}};
+    } pages[] = {{"metrics", metrics},
+                 {"definitions", definitions},
+                 {"checks", checks},
+                 {"meters", meters},
+                 {"importers", importers},
+                 {"engine-metrics", engines},
+                 {"mlperf-rules", mlperf_rules}};
     for (size_t i = 0; argc == 2 && i < sizeof pages / sizeof pages[0]; i++) {
         if (strcmp(argv[1], pages[i].name) == 0) {
             pages[i].write();
             return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 4;
         }
     }
-    fprintf(stderr, "usage: gen-tables metrics|definitions|checks|meters|importers|engine-metrics\n");
+    fprintf(stderr,
+            "usage: gen-tables metrics|definitions|checks|meters|importers|engine-metrics|mlperf-rules\n");
     return 2;
 }

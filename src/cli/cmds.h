@@ -16,6 +16,7 @@
     X(mark)                                                                                                  \
     X(meters)                                                                                                \
     X(mlperf)                                                                                                \
+    X(mlperf_check)                                                                                          \
     X(mlperf_compare)                                                                                        \
     X(mlperf_director)                                                                                       \
     X(mlperf_show)                                                                                           \

@@ -111,14 +111,14 @@ int jm_mlperf_check(const struct jm_mlperf_session *s, const struct jm_mlperf_re
     for (int m = 0; m < JM_MLPERF_MODES; m++)
         j.load[m] =
             jm_mlperf_window(s, (enum jm_mlperf_mode)m, &j.begin[m], &j.end[m]) && j.end[m] > j.begin[m];
+    jm_judge_samples(&j);
+    jm_judge_load(&j);
+    jm_judge_ranging(&j);
+    jm_judge_log(&j);
     jm_judge_files(&j);
     jm_judge_ptd(&j);
     jm_judge_clocks(&j);
     jm_judge_messages(&j);
-    jm_judge_log(&j);
-    jm_judge_samples(&j);
-    jm_judge_load(&j);
-    jm_judge_ranging(&j);
     if (!j.rc && r)
         j.rc = jm_mlperf_rules_of_latency(s, r, out, err);
     if (j.rc)
