@@ -120,7 +120,7 @@ int jm_mlperf_check(const struct jm_mlperf_session *s, const struct jm_mlperf_re
     jm_judge_clocks(&j);
     jm_judge_messages(&j);
     if (!j.rc && r)
-        j.rc = jm_mlperf_rules_of_latency(s, r, out, err);
+        j.rc = jm_mlperf_rules_of_metric(s, r, out, err);
     if (j.rc)
         jm_mlperf_checked_release(out);
     return j.rc;

@@ -21,6 +21,7 @@ enum column {
     C_INFLUENCE,
     C_BAND,
     C_MONTHS,
+    C_PTD,
     C_SOURCE,
     COLUMNS
 };
@@ -55,6 +56,7 @@ static bool row(struct jm_span line, struct jm_mlperf_instrument *out)
         .range = NAN,
         .influence = NAN,
         .by_s = jm_span_is(c[C_RANGE_AS], "by_s"),
+        .ptd = jm_span_is(c[C_PTD], "yes"),
         .devices = given(c[C_DEVICES]),
         .band = given(c[C_BAND]),
         .source = c[C_SOURCE],

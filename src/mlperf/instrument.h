@@ -11,6 +11,7 @@
 
 struct jm_mlperf_instrument {
     char model[40];
+    bool ptd;                         /* seen to be what PTDaemon evaluates */
     bool known;                       /* its accuracy is */
     struct jm_span volts, amps;       /* ranges, rising, parted by commas */
     double reading, range, influence; /* shares, not per cent */

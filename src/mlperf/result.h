@@ -28,6 +28,7 @@ struct jm_mlperf_limits_of {
 struct jm_mlperf_ptd_said {
     double watts, our_watts;             /* mean over the valid samples of the whole file; NaN: not asked */
     double uncertainty, our_uncertainty; /* mean share of a sample */
+    bool same_formula;                   /* ours is seen to be PTDaemon's for this model */
 };
 
 struct jm_mlperf_token_latency {

@@ -71,6 +71,78 @@ static void conversation(const struct jm_mlperf_side *server, struct asked *a)
     }
 }
 
+/* The ranges in force while testing; [0]: of all inputs, else of an input alone. NAN: not known. */
+struct ranges {
+    double volts[1 + JM_MLPERF_INPUTS], amps[1 + JM_MLPERF_INPUTS];
+    bool logged; /* PTDaemon's log says them, else they are the next larger ones than what was asked */
+};
+
+/* "Volt range set to 300.000000V", "Amp range for channel 2, physical channel 2, set to 40.000000A" (the unit
+ * of both is written A there), "Ampere range set to Auto". */
+static void logged_range(struct jm_span text, struct ranges *r)
+{
+    bool volts = jm_span_starts(text, JM_SPAN("Volt"));
+    ptrdiff_t at = jm_span_find(text, JM_SPAN("set to ")), chan = jm_span_find(text, JM_SPAN("for channel "));
+    int64_t input = 0;
+    double v = NAN;
+    if (at < 0 || (!volts && !jm_span_starts(text, JM_SPAN("Amp"))))
+        return;
+    struct jm_span value = jm_span_trim(jm_span_sub(text, (size_t)at + 7, text.n)), number;
+    if (chan >= 0) {
+        struct jm_span rest = jm_span_sub(text, (size_t)chan + 12, text.n);
+        if (!jm_span_field(&rest, ',', &number) || jm_num_i64(number, &input) || input < 1 ||
+            input > JM_MLPERF_INPUTS)
+            return;
+    }
+    if (value.n && (jm_num_double(jm_span_sub(value, 0, value.n - 1), &v) || !(v > 0)))
+        v = NAN;
+    double *list = volts ? r->volts : r->amps;
+    if (!input)
+        for (int i = 1; i <= JM_MLPERF_INPUTS; i++) /* a setting of all of them */
+            list[i] = NAN;
+    list[input] = v;
+}
+
+static bool ranges_of_log(const struct jm_mlperf_ptd_log *log, struct ranges *r)
+{
+    struct ranges now;
+    for (int i = 0; i <= JM_MLPERF_INPUTS; i++)
+        now.volts[i] = now.amps[i] = NAN;
+    bool found = false;
+    for (size_t i = 0; i < log->n_events && !found; i++) {
+        struct jm_span text = jm_span_of(log->events[i].text);
+        if (log->events[i].analyzer > 1)
+            continue;
+        if (jm_span_starts(text, JM_SPAN("Go with mark ")) && jm_span_find(text, JM_SPAN("_testing'")) >= 0)
+            found = true;
+        else
+            logged_range(text, &now);
+    }
+    bool v = isfinite(now.volts[0]) || isfinite(now.volts[1]),
+         a = isfinite(now.amps[0]) || isfinite(now.amps[1]);
+    if (!found || !v || !a)
+        return false;
+    *r = now;
+    r->logged = true;
+    return true;
+}
+
+/* The range of an input, else of all of them. */
+static double of_input(const double list[1 + JM_MLPERF_INPUTS], int input)
+{
+    if (input == 0) /* the one input of a log without channels */
+        return isfinite(list[0]) ? list[0] : list[1];
+    return isfinite(list[input]) ? list[input] : list[0];
+}
+
+static bool alike(const double list[1 + JM_MLPERF_INPUTS], int n)
+{
+    for (int i = 1; i < n; i++)
+        if (of_input(list, i) != of_input(list, i + 1))
+            return false;
+    return true;
+}
+
 /* The n-th value of "Watts,1,2,3"; NAN: not there. */
 static double value(struct jm_span reply, int n)
 {
@@ -114,7 +186,7 @@ static double clocks_apart(const struct jm_mlperf_side *client)
 /* ---- the terms */
 
 static double accuracy_w(const struct jm_mlperf_power *p, const struct jm_mlperf_instrument *m,
-                         const struct jm_mlperf_result *r)
+                         const struct ranges *r, int crest)
 {
     int n = p->channels;
     double sum = 0;
@@ -125,8 +197,8 @@ static double accuracy_w(const struct jm_mlperf_power *p, const struct jm_mlperf
         if (!in->n_known)
             return NAN;
         double k = (double)in->n_known;
-        sum += jm_mlperf_limits_w(m, r->v_range, r->a_range, r->crest, in->known_watts / k, in->ratio / k,
-                                  in->tangent / k);
+        sum += jm_mlperf_limits_w(m, of_input(r->volts, i), of_input(r->amps, i), crest, in->known_watts / k,
+                                  in->ratio / k, in->tangent / k);
     }
     return sum > 0 ? sum : NAN;
 }
@@ -137,17 +209,17 @@ static double swing_w(const struct jm_mlperf_samples *s)
 }
 
 static void ptd_beside(const struct jm_mlperf_power *p, const struct asked *a,
-                       const struct jm_mlperf_instrument *m, struct jm_mlperf_result *out)
+                       const struct jm_mlperf_instrument *m, bool one_range, struct jm_mlperf_result *out)
 {
     struct jm_mlperf_ptd_said *d = &out->ptd;
-    *d = (struct jm_mlperf_ptd_said){NAN, NAN, NAN, NAN};
+    *d = (struct jm_mlperf_ptd_said){NAN, NAN, NAN, NAN, m->ptd};
     d->watts = value(a->watts, 1);
     d->uncertainty = value(a->uncertainty, 1);
     if (!(d->uncertainty > 0)) /* -1: not evaluated */
         d->uncertainty = NAN;
     if (p->file.n_positive)
         d->our_watts = p->file.plain_positive_w / (double)p->file.n_positive;
-    if (m->known && p->doubt.n && isfinite(out->v_range * out->a_range))
+    if (m->known && p->doubt.n && one_range && isfinite(out->v_range * out->a_range))
         d->our_uncertainty = m->reading +
                              m->range * (out->crest == 6 && m->crest != 6 ? 2 : 1) * out->v_range *
                                  out->a_range * (m->by_s ? p->doubt.ratio : p->doubt.inputs) /
@@ -186,19 +258,24 @@ static bool lacks(const struct jm_mlperf_session *s, const struct asked *a, bool
 }
 
 static void words(const struct jm_mlperf_session *s, const struct jm_mlperf_instrument *m,
-                  struct jm_mlperf_result *out)
+                  const struct ranges *g, bool one_range, struct jm_mlperf_result *out)
 {
     const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
     char over[160] = "";
-    snprintf(out->accuracy, sizeof out->accuracy,
-             "%s on %g V x %g A%s, crest factor %d%s, %.*s: limits of %g %% of the reading + %g %% of the "
-             "range%s + "
-             "tan(phi) x %g %%, each sample with its own power factor; sum of limits, at least 95 %%; "
-             "source: %.*s",
-             out->analyzer, out->v_range, out->a_range, p->channels ? " each" : "",
-             out->crest ? out->crest : 3, out->crest ? "" : " (taken)", (int)m->band.n, m->band.p,
-             100 * m->reading, 100 * m->range, m->by_s ? " x P/S" : "", 100 * m->influence,
-             (int)(m->source.n < 200 ? m->source.n : 200), m->source.p);
+    snprintf(
+        out->accuracy, sizeof out->accuracy,
+        "%s on %g V x %g A%s (%s), crest factor %d%s, %.*s: limits of %g %% of the reading + %g %% of the "
+        "range%s + "
+        "tan(phi) x %g %%, each sample with its own power factor; sum of limits, at least 95 %%; "
+        "source: %.*s",
+        out->analyzer, out->v_range, out->a_range,
+        !p->channels ? ""
+        : one_range  ? " each"
+                     : " and others",
+        g->logged ? "as PTDaemon logged" : "next larger than asked", out->crest ? out->crest : 3,
+        out->crest ? "" : " (taken)", (int)m->band.n, m->band.p, 100 * m->reading, 100 * m->range,
+        m->by_s ? " x P/S" : "", 100 * m->influence, (int)(m->source.n < 200 ? m->source.n : 200),
+        m->source.p);
     if (p->window.over)
         snprintf(over, sizeof over,
                  "what %lld over-range samples lost by clipping (the power can only be higher, so there is "
@@ -222,13 +299,19 @@ void jm_mlperf_result_limits(const struct jm_mlperf_session *s, struct jm_mlperf
              a.model.p ? a.model.p : "");
     bool row = a.model.n && jm_mlperf_instrument_find(a.model, &m);
     out->crest = crest_of(&s->ptd_log);
-    if (row) {
-        out->v_range = jm_mlperf_range(m.volts, a.volts, out->crest);
-        out->a_range = jm_mlperf_range(m.amps, a.amps, out->crest);
+    struct ranges g = {.logged = false};
+    if (!ranges_of_log(&s->ptd_log, &g)) {
+        for (int i = 0; i <= JM_MLPERF_INPUTS; i++)
+            g.volts[i] = g.amps[i] = NAN;
+        g.volts[0] = row ? jm_mlperf_range(m.volts, a.volts, out->crest) : NAN;
+        g.amps[0] = row ? jm_mlperf_range(m.amps, a.amps, out->crest) : NAN;
     }
+    out->v_range = of_input(g.volts, 1);
+    out->a_range = of_input(g.amps, 1);
+    bool one_range = alike(g.volts, p->channels) && alike(g.amps, p->channels);
     double t = out->seconds, swing = swing_w(&p->file), inside = swing_w(&p->window);
     out->limits = (struct jm_mlperf_limits_of){
-        .accuracy = row && p->analyzers <= 1 ? accuracy_w(p, &m, out) : NAN,
+        .accuracy = row && p->analyzers <= 1 ? accuracy_w(p, &m, &g, out->crest) : NAN,
         .bridged = p->bridged_s > 0 ? p->bridged_s / t * inside : p->bridged_s / t,
         .edges = 2 * 0.25 * SAMPLE_S * swing / t,
         .clock_s = clocks_apart(&s->client),
@@ -236,7 +319,7 @@ void jm_mlperf_result_limits(const struct jm_mlperf_session *s, struct jm_mlperf
     if (!isfinite(out->limits.clock_s))
         out->limits.clock_s = NTP_RULE_S;
     out->limits.clock = out->limits.clock_s * swing / t;
-    ptd_beside(p, &a, &m, out);
+    ptd_beside(p, &a, &m, one_range, out);
     if (lacks(s, &a, row, &m, out, out->accuracy, sizeof out->accuracy))
         return;
     double half = out->limits.accuracy + out->limits.bridged + out->limits.edges + out->limits.clock;
@@ -246,5 +329,5 @@ void jm_mlperf_result_limits(const struct jm_mlperf_session *s, struct jm_mlperf
         out->energy.lo = out->power.lo * t;
         out->energy.hi = out->power.hi * t;
     }
-    words(s, &m, out);
+    words(s, &m, &g, one_range, out);
 }

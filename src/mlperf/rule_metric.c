@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules on latency of the LLM benchmarks, decided from LoadGen's log. */
+/* Rules that rest on a session's figures: the latency limits of the LLM benchmarks, and what PTDaemon said of
+ * its uncertainty. */
 #include "mlperf/rule_metric.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "base/banned.h"
+
+#define SIX_DIGITS 2e-6 /* the reply has six decimals; another range is tens of per cent */
 
 static int one(const struct jm_mlperf_result *r, const char *what, const char *rule, double got, double limit,
                bool open, struct jm_mlperf_checked *out, struct jm_err *err)
@@ -25,14 +28,32 @@ static int one(const struct jm_mlperf_result *r, const char *what, const char *r
                                  r->latency.percentile, 1000 * got, r->model, r->scenario, 1000 * limit);
 }
 
-int jm_mlperf_rules_of_latency(const struct jm_mlperf_session *s, const struct jm_mlperf_result *r,
-                               struct jm_mlperf_checked *out, struct jm_err *err)
+static int uncertainty(const struct jm_mlperf_result *r, struct jm_mlperf_checked *out, struct jm_err *err)
+{
+    char evidence[160];
+    double said = r->ptd.uncertainty, ours = r->ptd.our_uncertainty;
+    if (!isfinite(said) || !isfinite(ours) || !r->ptd.same_formula)
+        return 0;
+    bool ok = fabs(said - ours) <= fmax(SIX_DIGITS, 0.01 * said);
+    snprintf(evidence, sizeof evidence, "Uncertainty,%.6f; %s on %g V x %g A: %.6f", said, r->analyzer,
+             r->v_range, r->a_range, ours);
+    return jm_mlperf_outcome_add(
+        out, "ptd.uncertainty_value", ok ? JM_MLPERF_PASS : JM_MLPERF_WARN, evidence, err,
+        ok ? "PTDaemon's mean uncertainty, %.4f %%, is what analyzer, ranges and samples give (%.4f %%)."
+           : "PTDaemon says a mean uncertainty of %.4f %%, while analyzer, ranges and samples give %.4f %%: "
+             "ranges, "
+             "crest factor, model or samples are not what the files say.",
+        100 * said, 100 * ours);
+}
+
+int jm_mlperf_rules_of_metric(const struct jm_mlperf_session *s, const struct jm_mlperf_result *r,
+                              struct jm_mlperf_checked *out, struct jm_err *err)
 {
     const struct jm_mlperf_token_latency *l = &r->latency;
-    int rc = 0;
+    int rc = uncertainty(r, out, err);
     (void)s;
-    if (!l->llm)
-        return 0;
+    if (rc || !l->llm)
+        return rc;
     if (l->tokens && l->token_latencies == 0)
         rc = jm_mlperf_outcome_add(
             out, "latency.token_latencies", JM_MLPERF_FAIL, "requested_use_token_latencies: false", err,

@@ -78,6 +78,11 @@ const struct jm_mlperf_rule jm_mlperf_rule_table[] = {
     {"ptd.uncertainty_reply", "v1.0-", WARN, 0, "PTDaemon's count of uncertain samples agrees with its log",
      "The reply to Uncertainty counts samples above 1 %; ptd_logs.txt must hold as many such warnings for the testing phase.",
      "mlcommons/power-dev ptd_client_server/lib/server.py"},
+    {"ptd.uncertainty_value", "v1.0-", WARN, 0, "PTDaemon's mean uncertainty follows from analyzer, ranges and samples",
+     "The mean of the reply to Uncertainty is that of the analyzer's limits at the ranges and power factors of the same samples: "
+     "exact in every published session that has it. Another value means other ranges, another crest factor, another model or "
+     "other samples.",
+     "mlcommons/power-dev lib/server.py; the makers' manuals"},
     {"server.debug", "v1.0-", FAIL, 11, "The server did not run in debug mode",
      "server.json says \"debug\": true where waiting times were shortened.", CHECKER " debug_check"},
 

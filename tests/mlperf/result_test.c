@@ -329,6 +329,33 @@ static void missing(void **state)
     free(m);
 }
 
+/* ---- what the rules say */
+
+static const struct jm_mlperf_outcome *outcome(const struct jm_mlperf_checked *c, const char *id)
+{
+    for (size_t i = 0; i < c->n_outcomes; i++)
+        if (strcmp(c->outcomes[i].rule->id, id) == 0)
+            return &c->outcomes[i];
+    return NULL;
+}
+
+static int verdict(const struct jm_mlperf_checked *c, const char *id)
+{
+    const struct jm_mlperf_outcome *o = outcome(c, id);
+    return o ? (int)o->verdict : -1;
+}
+
+static struct jm_mlperf_checked judged(struct made *m)
+{
+    struct jm_mlperf_checked c;
+    struct jm_err err = {0};
+    struct jm_mlperf_result r = figures(m);
+    memset(&c, 0, sizeof c);
+    if (jm_mlperf_rules_of_metric(&m->s, &r, &c, &err))
+        fail_msg("%s", err.text);
+    return c;
+}
+
 /* ---- the interval */
 
 static void said(struct made *m, const char *model, const char *volts, const char *amps)
@@ -441,6 +468,80 @@ static void channels(void **state)
     is("accuracy", "a channel without factors", r.limits.accuracy, NAN);
     is("lo", "a channel without factors", r.power.lo, NAN);
     assert_non_null(strstr(r.accuracy, "neither volts and amps"));
+    free(m);
+}
+
+/* PTDaemon's log says which ranges it set; those count, input by input, up to the mark of testing. */
+static void ranges_from_the_log(void **state)
+{
+    static const char *const texts[] = {"Volt range set to Auto",
+                                        "Ampere range set to Auto",
+                                        "Go with mark 's_ranging'",
+                                        "Voltage range for channel 1, physical channel 1, set to 300.000000A",
+                                        "Voltage range for channel 2, physical channel 2, set to 300.000000A",
+                                        "Amp range for channel 1, physical channel 1, set to 5.000000A",
+                                        "Amp range for channel 2, physical channel 2, set to 20.000000A",
+                                        "Go with mark 's_testing'",
+                                        "Volt range set to 1000.000000V",
+                                        "Amp range set to 40.000000A"};
+    struct jm_mlperf_event events[sizeof texts / sizeof texts[0]];
+    (void)state;
+    memset(events, 0, sizeof events);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        events[i].text = texts[i];
+    struct made *m = of_600_w();
+    said(m, "YokogawaWT310E", "245.470000", "3.300000");
+    m->s.ptd_log.events = events;
+    m->s.ptd_log.n_events = sizeof texts / sizeof texts[0];
+    struct jm_mlperf_result r = figures(m);
+    is("accuracy", "input 1", r.limits.accuracy, 1.35);
+    assert_non_null(strstr(r.accuracy, "as PTDaemon logged"));
+    m->s.power[JM_MLPERF_TESTING].channels = 2;
+    m->s.power[JM_MLPERF_TESTING].input[1] = m->s.power[JM_MLPERF_TESTING].input[0];
+    m->s.power[JM_MLPERF_TESTING].input[2] = m->s.power[JM_MLPERF_TESTING].input[0];
+    r = figures(m);
+    is("accuracy", "both", r.limits.accuracy, 1.35 + 3.6);
+    assert_non_null(strstr(r.accuracy, "and others"));
+    is("our uncertainty", "unlike ranges", r.ptd.our_uncertainty, NAN);
+    /* the log was not asked for, or is cut before the mark: server.json */
+    m->s.ptd_log.n_events = 7;
+    r = figures(m);
+    is("accuracy", "server.json", r.limits.accuracy, 2 * 1.35);
+    assert_non_null(strstr(r.accuracy, "next larger than asked"));
+    free(m);
+}
+
+/* What PTDaemon says of its mean uncertainty is held against ours, for models whose formula is its own. */
+static void uncertainty_rule(void **state)
+{
+    (void)state;
+    struct made *m = of_600_w();
+    said(m, "YokogawaWT210", "245.470000", "3.300000");
+    m->ptd[7] =
+        (struct jm_mlperf_message){"Uncertainty", "Uncertainty,0.004000,0.004,0.004,700,0,700,0", NAN, NAN};
+    /* 0.15 % + 0.1 % x 1500 / 600 = 0.4 % */
+    m->s.power[JM_MLPERF_TESTING].doubt =
+        (struct jm_mlperf_doubt){.n = 700, .ratio = 700.0 / 600, .inputs = 700.0 / 600, .tangent = 0};
+    struct jm_mlperf_result r = figures(m);
+    assert_float_equal(r.ptd.our_uncertainty, 0.004, 1e-9);
+    struct jm_mlperf_checked c = judged(m);
+    assert_int_equal(verdict(&c, "ptd.uncertainty_value"), JM_MLPERF_PASS);
+    jm_mlperf_checked_release(&c);
+    m->ptd[7].reply = "Uncertainty,0.006500,0.004,0.004,700,0,700,0"; /* as on 300 V x 10 A */
+    c = judged(m);
+    assert_int_equal(verdict(&c, "ptd.uncertainty_value"), JM_MLPERF_WARN);
+    jm_mlperf_checked_release(&c);
+    m->ptd[7].reply = "Uncertainty,-1.0,10000000.000000,0.000000,700,0,0,700";
+    c = judged(m);
+    assert_int_equal(verdict(&c, "ptd.uncertainty_value"), -1);
+    jm_mlperf_checked_release(&c);
+    said(m, "YokogawaWT310E", "245.470000", "3.300000");
+    m->ptd[7] =
+        (struct jm_mlperf_message){"Uncertainty", "Uncertainty,0.009000,0.004,0.004,700,0,700,0", NAN, NAN};
+    c = judged(m);
+    assert_int_equal(verdict(&c, "ptd.uncertainty_value"),
+                     -1); /* the maker's formula, not seen to be PTDaemon's */
+    jm_mlperf_checked_release(&c);
     free(m);
 }
 
@@ -569,33 +670,6 @@ static void names(void **state)
     assert_false(jm_mlperf_benchmark_named("mixtral-8x7b", "v3.0", &b)); /* not yet */
 }
 
-/* ---- limits of latency */
-
-static const struct jm_mlperf_outcome *outcome(const struct jm_mlperf_checked *c, const char *id)
-{
-    for (size_t i = 0; i < c->n_outcomes; i++)
-        if (strcmp(c->outcomes[i].rule->id, id) == 0)
-            return &c->outcomes[i];
-    return NULL;
-}
-
-static int verdict(const struct jm_mlperf_checked *c, const char *id)
-{
-    const struct jm_mlperf_outcome *o = outcome(c, id);
-    return o ? (int)o->verdict : -1;
-}
-
-static struct jm_mlperf_checked judged(struct made *m)
-{
-    struct jm_mlperf_checked c;
-    struct jm_err err = {0};
-    struct jm_mlperf_result r = figures(m);
-    memset(&c, 0, sizeof c);
-    if (jm_mlperf_rules_of_latency(&m->s, &r, &c, &err))
-        fail_msg("%s", err.text);
-    return c;
-}
-
 static void latency_rules(void **state)
 {
     static const struct {
@@ -669,6 +743,8 @@ int main(void)
         cmocka_unit_test(missing),
         cmocka_unit_test(interval),
         cmocka_unit_test(channels),
+        cmocka_unit_test(ranges_from_the_log),
+        cmocka_unit_test(uncertainty_rule),
         cmocka_unit_test(clipped),
         cmocka_unit_test(no_interval),
         cmocka_unit_test(rounds_and_revisions_agree),
