@@ -30,7 +30,6 @@ static const struct jm_mlperf_device devices[] = {
     {549, "Yokogawa WT310, direct current", 20, false, true},
     {586, "Yokogawa WT330, direct current", 20, false, true},
 };
-enum { WT500_MULTICHANNEL = 48 };
 
 const struct jm_mlperf_device *jm_mlperf_device(int64_t type)
 {
@@ -166,7 +165,7 @@ static void channels(struct reading *r, const char *section, struct jm_mlperf_an
 static void check_channels(struct reading *r, int number, const struct jm_mlperf_analyzer *a)
 {
     const struct jm_mlperf_device *d = jm_mlperf_device(a->device_type);
-    int want = a->device_type == WT500_MULTICHANNEL ? 1 : 2;
+    int want = a->device_type == JM_MLPERF_WT500_CHANNELS ? 1 : 2;
     if (d && d->multichannel && a->n_channels != want)
         fail(r, NULL, "[analyzer%d]: device type %d has several channels and needs %s", number, d->type,
              want == 1 ? "\"channel: N\", how many of them are used"

@@ -68,6 +68,7 @@ struct jm_mlperf_device {
     int max_amps; /* largest current range in A */
     bool multichannel, dc;
 };
+#define JM_MLPERF_WT500_CHANNELS 48
 const struct jm_mlperf_device *jm_mlperf_device(int64_t type); /* NULL: not known */
 
 #endif

@@ -204,7 +204,7 @@ static int sink_line(void *self, int analyzer, int first_channel, struct jm_span
     }
     if (rc)
         return jm_err_set(err, rc, "%s", why.text);
-    jm_mlperf_peaks_add(&s->peaks[s->mode][analyzer - 1], line, &row);
+    jm_mlperf_peaks_add(&s->peaks[s->mode][analyzer - 1], line, first_channel, &row);
     jm_str_addc(&s->line, '\n');
     FILE *f = s->out[analyzer - 1];
     if (s->line.failed || !f)
@@ -329,6 +329,12 @@ static void tell(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mode)
                  mode == JM_MLPERF_RANGING
                      ? "the range of the testing phase is chosen without them and may be too small"
                      : "the result leaves them out");
+        if (mode == JM_MLPERF_RANGING && p->other_amps > p->amps)
+            note(s, JM_LOG_WARN,
+                 "Analyzer [%d]: a channel that \"channel\" does not name has more current (%.3f A) than "
+                 "those that "
+                 "choose the range",
+                 i + 1, (double)p->other_amps / 1e6);
         if (p->missed || p->bad)
             note(s, JM_LOG_WARN, "Analyzer [%d]: %lld samples are missing, %lld have no power value", i + 1,
                  (long long)p->missed, (long long)p->bad);
@@ -336,6 +342,18 @@ static void tell(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mode)
             note(s, JM_LOG_WARN, "Analyzer [%d]: %lld samples are below 0 W; is a current input reversed?",
                  i + 1, (long long)p->reversed);
     }
+}
+
+/* Which channels choose the ranges. The public tool reads "channel" of a WT500 as how many from the first,
+ * of the others as first and count. */
+static void counting(const struct jm_mlperf_analyzer *a, struct jm_mlperf_peaks *p)
+{
+    if (a->n_channels == 2)
+        jm_mlperf_peaks_init(p, (int)a->channel[0], (int)(a->channel[0] + a->channel[1] - 1));
+    else if (a->n_channels == 1 && a->device_type == JM_MLPERF_WT500_CHANNELS)
+        jm_mlperf_peaks_init(p, 1, (int)a->channel[0]);
+    else
+        jm_mlperf_peaks_init(p, 0, 0);
 }
 
 static int collect(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mode, bool aborted, struct jm_err *err)
@@ -349,7 +367,7 @@ static int collect(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mode, bool 
     s->mode = mode;
     make_mark(s, mode);
     for (int i = 0; !rc && i < s->n; i++) {
-        jm_mlperf_peaks_init(&s->peaks[mode][i]);
+        counting(&s->host->d->config->analyzer[i], &s->peaks[mode][i]);
         own_file(s, mode, i + 1, path);
         if (!(s->out[i] = fopen(path, "we")))
             rc = jm_err_sys(err, errno, "cannot create %s", path);

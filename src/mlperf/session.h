@@ -151,9 +151,10 @@ struct jm_mlperf_power {
      * over-range ones decoded, bad and missed ones bridged by their neighbours */
     double joules, seconds, bridged_s, over_s; /* NaN: the log does not cover the window */
     bool covers_begin, covers_end;
-    double max_volts, max_amps; /* over good samples of the whole file, for the ranges; NaN: none */
+    double max_volts, max_amps;         /* over good samples of the whole file, for the ranges; NaN: none */
     double channel_volts, channel_amps; /* the same over their channels */
-    int64_t sum_off;     /* good samples whose Watts are not the sum over channels or analyzers (by 1e-5 W each) */
+    int64_t
+        sum_off; /* good samples whose Watts are not the sum over channels or analyzers (by 1e-5 W each) */
     int64_t frozen_rows; /* longest run of good samples of the load with the same Watts */
     struct jm_mlperf_input input[1 + JM_MLPERF_INPUTS]; /* the sum, then each channel or analyzer */
     struct jm_mlperf_doubt doubt;

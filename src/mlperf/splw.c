@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,9 +97,9 @@ bad:
     return jm_err_set(err, JM_EPARSE, "not a power sample: \"%.*s\"", (int)shown, text);
 }
 
-void jm_mlperf_peaks_init(struct jm_mlperf_peaks *p)
+void jm_mlperf_peaks_init(struct jm_mlperf_peaks *p, int first, int last)
 {
-    *p = (struct jm_mlperf_peaks){.volts = -1, .amps = -1};
+    *p = (struct jm_mlperf_peaks){.volts = -1, .amps = -1, .first = first, .last = last ? last : INT_MAX};
 }
 
 static void peak(int64_t *most, char text[40], struct jm_span field)
@@ -128,15 +129,27 @@ static void kind(struct jm_mlperf_peaks *p, const struct jm_spl_values *v)
     }
 }
 
-void jm_mlperf_peaks_add(struct jm_mlperf_peaks *p, struct jm_span line, const struct jm_spl_row *row)
+void jm_mlperf_peaks_add(struct jm_mlperf_peaks *p, struct jm_span line, int first_channel,
+                         const struct jm_spl_row *row)
 {
     struct jm_span rest = line, field;
+    int channel = first_channel - 1; /* of the group; the first is the sum */
+    bool sum = true;
     p->rows++;
     kind(p, &row->sum);
     while (jm_span_field(&rest, ',', &field)) {
+        if (jm_span_is(field, "Watts")) {
+            sum = channel == first_channel - 1;
+            channel++;
+        }
         bool volts = jm_span_is(field, "Volts"), amps = jm_span_is(field, "Amps");
-        if ((volts || amps) && jm_span_field(&rest, ',', &field))
+        if (!(volts || amps) || !jm_span_field(&rest, ',', &field))
+            continue;
+        int64_t v;
+        if (sum || (channel - 1 >= p->first && channel - 1 <= p->last))
             peak(volts ? &p->volts : &p->amps, volts ? p->volts_text : p->amps_text, field);
+        else if (amps && jm_num_fixed(jm_span_trim(field), -6, &v) == 0 && v > p->other_amps)
+            p->other_amps = v;
     }
 }
 

@@ -16,18 +16,22 @@
 int jm_mlperf_spl_line(struct jm_span rl, const char *mark, int first_channel, struct jm_str *out,
                        struct jm_spl_row *row, struct jm_err *err);
 
-/* The largest good Volts and Amps of a phase, for the ranges of the next one: the sum and every channel, as
- * the public tool has it. volts: the text as it came ("210.990000"); amps: the largest times 1.1 as Python
- * prints it ("20.948766300000003"), the public tool's margin. */
+/* The largest good Volts and Amps of a phase, for the ranges of the next one: of the sum and of the channels
+ * that the configuration names, as the public tool has it. volts: the text as it came ("210.990000"); amps:
+ * the largest times 1.1 as Python prints it ("20.948766300000003"), the public tool's margin. */
 struct jm_mlperf_peaks {
     int64_t volts, amps; /* micro-units; negative: none yet */
     char volts_text[40], amps_text[40];
     int64_t rows, bad, missed, over, reversed; /* reversed: Watts below 0 that are no sentinel */
     int64_t over_amps;                         /* largest decoded one, micro-amperes */
+    int64_t other_amps;                        /* largest of the channels that do not count */
+    int first, last;                           /* channels that count, by number */
 };
-void jm_mlperf_peaks_init(struct jm_mlperf_peaks *p);
-/* line: as RL gave it or with mark; row: its values. */
-void jm_mlperf_peaks_add(struct jm_mlperf_peaks *p, struct jm_span line, const struct jm_spl_row *row);
+/* Channels first to last count; 0, 0: all. */
+void jm_mlperf_peaks_init(struct jm_mlperf_peaks *p, int first, int last);
+/* line: as RL gave it; first_channel: number of its first group after the sum; row: its values. */
+void jm_mlperf_peaks_add(struct jm_mlperf_peaks *p, struct jm_span line, int first_channel,
+                         const struct jm_spl_row *row);
 /* JM_EABSENT: no good sample. */
 int jm_mlperf_peaks_ranges(const struct jm_mlperf_peaks *p, struct jm_mlperf_ranges *out, struct jm_err *err);
 
