@@ -17,10 +17,12 @@
 /* Power that the power supplies are built for. It is declared, never measured: no efficiency is made of it.
  */
 struct jm_mlperf_nameplate {
-    bool present;       /* a file or a field was there */
-    double watts;       /* of the supplies that must be there; NaN: not given or not readable */
-    const char *source; /* "systems/X_power.yaml", "system_power_capacity of system.json"; NULL: none */
-    const char *error;  /* why it could not be read; NULL: it could */
+    bool present;           /* a file or a field was there */
+    double watts;           /* of the supplies that must be there; NaN: not given, or not whole */
+    double published_watts; /* the same by the arithmetic of the public checker, which takes 0 for what is
+                               missing */
+    const char *source;     /* "systems/X_power.yaml", "system_power_capacity"; NULL: none */
+    const char *error;      /* why it is not whole; NULL: it is */
     int components, supplies, redundant; /* leaves, supplies in all, and those beyond what is needed */
 };
 
@@ -30,7 +32,9 @@ enum jm_mlperf_level {
     JM_MLPERF_AT_SCENARIO,
     JM_MLPERF_AT_BENCHMARK,
     JM_MLPERF_AT_SYSTEM,
-    JM_MLPERF_AT_MEASUREMENTS
+    JM_MLPERF_AT_MEASUREMENTS,
+    JM_MLPERF_AT_ELSEWHERE /* somewhere else in the submitter's folder, where the public checker does not look
+                            */
 };
 struct jm_mlperf_doc {
     const char *path; /* below the submitter's folder (flat: below the session); NULL: not found */
@@ -40,29 +44,36 @@ struct jm_mlperf_doc {
 
 struct jm_mlperf_submission {
     bool flat;                /* a session that was taken out of its submission */
+    bool tree;                /* the folders are those of a submission */
+    char round[8];            /* as it was asked for */
     char scenario_dir[4096];  /* folder that holds performance/ */
-    char submitter_dir[4096]; /* folder that holds results/, systems/, measurements/; "" when flat */
+    char submitter_dir[4096]; /* folder that holds results/, systems/, measurements/; "": none */
     /* of the path, or of the description where the layout has no such folder; "": not known */
     char division[16], submitter[128], system[256], benchmark[128], scenario[24];
     /* of the system description; NULL: absent */
     const char *system_path, *system_error;
-    const char *system_name, *availability, *system_type, *accelerator, *framework, *processor;
+    const char *system_name, *availability, *system_type, *accelerator, *framework, *processor,
+        *description_division, *description_submitter;
     double nodes, accelerators_per_node; /* NaN: not given */
     bool network;                        /* is_network */
     bool system_power_only;              /* the performance row is not published */
     const struct jm_json *description;   /* the whole document; NULL: none */
-    struct jm_mlperf_doc analyzer_table, power_settings, user_conf, readme, mlperf_conf, calibration,
-        implementation;
+    /* implementation: the JSON that describes it */
+    struct jm_mlperf_doc analyzer_table, power_settings, user_conf, readme, mlperf_conf, implementation;
+    bool has_measurements;       /* a folder for them was found */
+    double user_min_duration_ms; /* of user.conf for this scenario; NaN */
     struct jm_mlperf_nameplate nameplate;
-    /* files where no file is to be, and required ones that are not there; relative to scenario_dir */
+    /* files where no file is to be, required ones that are not there, and empty ones; "run_1/ptd_out.txt" */
     const char **stray, **missing, **empty;
     size_t n_stray, n_missing, n_empty;
-    bool power_in_accuracy, power_in_compliance; /* power logs beside a run that must not have them */
-    const char *power_elsewhere;                 /* the first such place */
-    struct jm_mlperf_submission_text {           /* what analyzer_table says, "": nothing */
+    int runs;                         /* folders run_<i> of performance/ */
+    const char *power_elsewhere;      /* power logs beside an accuracy or compliance run; NULL: none */
+    struct jm_mlperf_analyzer_table { /* what analyzer_table says, "": nothing */
         char vendor[64], model[64], firmware[64], interface[64], wiring[64], channels[64], which[64];
     } analyzer;
-    struct jm_mlperf_submission_store *store;
+    const char *settings; /* the beginning of power_settings, on one line; NULL */
+    struct jm_mlperf_arena *arena;
+    struct jm_json *own;
 };
 
 /* path: anything at or below a session's scenario folder. A file that is absent, hostile or too large leaves
@@ -88,7 +99,8 @@ int jm_mlperf_submission_audit(const struct jm_mlperf_session *a, const struct j
                                const struct jm_mlperf_session *b, const struct jm_mlperf_result *rb,
                                struct jm_mlperf_checked *c, struct jm_err *err);
 
-/* Nameplate power of the text of systems/<system>_power.yaml. Pure; for tests and fuzzing. */
+/* Nameplate power of the text of systems/<system>_power.yaml; source and error are left NULL, why is "" where
+ * it is whole. Pure. */
 void jm_mlperf_nameplate_read(struct jm_span yaml, struct jm_mlperf_nameplate *out, char why[256]);
 
 #endif

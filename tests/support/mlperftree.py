@@ -495,11 +495,16 @@ class Tree:
         n = max(1, s.channels)
         prefix = f"{self.name}__" if self.flat else ""
         if self.analyzer_table:
-            self.text(f"{level or base}/{prefix}analyzer_table.md",
-                      "| Vendor   | Model  | Firmware | Config | Interface | Wiring/topology | Number of channels used | "
-                      "Which channel(s) |\n|---|---|---|---|---|---|---|---|\n"
-                      f"| Yokogawa | {model} | {firmware} | {'Multichannel' if n > 1 else 'Single channel'} | USB | 1P2W | "
-                      f"{n} | {','.join(str(i + 1) for i in range(n))} |\n")
+            table = ("| Vendor   | Model  | Firmware | Config | Interface | Wiring/topology | Number of channels used | "
+                     "Which channel(s) |\n|---|---|---|---|---|---|---|---|\n"
+                     f"| Yokogawa | {model} | {firmware} | {'Multichannel' if n > 1 else 'Single channel'} | USB | 1P2W | "
+                     f"{n} | {','.join(str(i + 1) for i in range(n))} |\n")
+            at = level or base  # one for the system, unless another analyzer is used
+            path = os.path.join(self.root, at, prefix + "analyzer_table.md")
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as f:
+                    at = at if f.read() == table else base
+            self.text(f"{at}/{prefix}analyzer_table.md", table)
         if self.power_settings:
             self.text(f"{level or base}/{prefix}power_settings.md", "Performance governor, no other changes.\n")
 
