@@ -102,18 +102,19 @@ int jm_mlperf_serving_wait(struct jm_mlperf_serving *v, int64_t ns, bool watch_g
         if (got < 0 && errno != EINTR)
             return jm_err_sys(err, errno, "cannot wait for a client");
         look_at_those_away(v, false);
-        if (got > 0 && p[1].revents) {
-            int fd = accept4(v->door, NULL, NULL, SOCK_CLOEXEC);
-            if (fd >= 0)
-                turn_away(v, fd);
-        }
         if (measuring(v) && d->source.ops->alive(d->source.self, err))
             return JM_EAGAIN;
+        /* before the door: the next client may have come because this one has gone */
         if (got > 0 && p[0].revents) {
             if (watch_gone)
                 return jm_err_set(err, JM_ENET, "the client closed the connection");
             *readable = true;
             return 0;
+        }
+        if (got > 0 && p[1].revents) {
+            int fd = accept4(v->door, NULL, NULL, SOCK_CLOEXEC);
+            if (fd >= 0)
+                turn_away(v, fd);
         }
     }
 }

@@ -136,6 +136,29 @@ class Director:
         self.dir.cleanup()
 
 
+PTD = os.path.join(os.environ.get("JM_BUILD", "build"), "sim", "ptd", "joulemark-sim-ptd")
+
+
+def config(analyzers=("49",), ntp="", ours="", channel=None, server=""):
+    text = f"[server]\nntpServer: {ntp}\n{server}\n[ptd]\nptd: {PTD}\nanalyzerCount: {len(analyzers)}\n"
+    for i, kind in enumerate(analyzers, 1):
+        text += f"[analyzer{i}]\nnetworkPort: {free_port()}\ndeviceType: {kind}\ninterfaceFlag:\ndevicePort: SIM\n"
+        if kind == "77":
+            text += "channel: 1,3\n"
+    return text + f"[joulemark]\noutDir: @OUT@\nsettle: 10ms\n{ours}\n"
+
+
+def start(*args, sim="", keep=True, **kw):
+    options = ["--keep"] if keep else []
+    if "once" in kw:
+        options += ["--once"] if kw.pop("once") else []
+    return Director(config(*args, **kw), *options, env={"JOULEMARK_SIM_PTD": "--speed 40 " + sim})
+
+
+def commands(doc):
+    return [re.sub(r"^(Go,1000,0,).*_", r"\1_", m["cmd"]) for m in doc["ptd_messages"]]
+
+
 class NtpServer:
     """Answers with this clock plus an offset (RFC 5905, figure 8)."""
 
