@@ -109,21 +109,27 @@ static bool official(struct jm_round_row *r, const struct jm_mlperf_session *s)
     return jm_round_set(&r->unofficial, why);
 }
 
-static bool judged(struct jm_round_row *r, const struct jm_mlperf_checked *c)
+bool jm_mlperf_row_judged(struct jm_round_row *r, const struct jm_mlperf_checked *c)
 {
-    bool ok = jm_round_set(&r->revision, c->official.revision);
+    bool ok = true;
     r->checked = true;
-    r->official = verdict(c->official.verdict);
     r->own = verdict(c->verdict);
-    for (size_t i = 0; i < sizeof r->check / sizeof r->check[0]; i++) {
-        r->check[i].verdict = verdict(c->official.check[i].verdict);
-        ok = ok && jm_round_set(&r->check[i].title, c->official.check[i].title) &&
-             jm_round_set(&r->check[i].text, c->official.check[i].text);
-    }
     for (size_t i = 0; ok && i < c->n_outcomes; i++) {
         const struct jm_mlperf_outcome *o = &c->outcomes[i];
         if (verdict(o->verdict) >= JM_RV_NOTE)
             ok = jm_round_finding_add(r, verdict(o->verdict), o->rule->id, o->text, o->evidence);
+    }
+    return ok;
+}
+
+static bool judged(struct jm_round_row *r, const struct jm_mlperf_checked *c)
+{
+    bool ok = jm_round_set(&r->revision, c->official.revision) && jm_mlperf_row_judged(r, c);
+    r->official = verdict(c->official.verdict);
+    for (size_t i = 0; i < sizeof r->check / sizeof r->check[0]; i++) {
+        r->check[i].verdict = verdict(c->official.check[i].verdict);
+        ok = ok && jm_round_set(&r->check[i].title, c->official.check[i].title) &&
+             jm_round_set(&r->check[i].text, c->official.check[i].text);
     }
     return ok;
 }
@@ -194,7 +200,8 @@ int jm_mlperf_row_fill(struct jm_round_row *r, const struct jm_mlperf_session *s
               jm_round_set(&r->round_from, s->round.from) && instrument(r, s) && official(r, s);
     r->bytes = s->bytes;
     if (x) {
-        ok = ok && jm_round_set(&r->run_scenario, r->run_scenario ? r->run_scenario : x->scenario);
+        const struct jm_mlperf_fact *ran = jm_mlperf_fact(&s->loadgen[JM_MLPERF_TESTING], "effective_scenario");
+        ok = ok && jm_round_set(&r->run_scenario, ran ? ran->text : NULL);
         if (x->benchmark[0])
             ok = ok && jm_round_set(&r->benchmark, x->benchmark);
         if (x->scenario[0])

@@ -5,6 +5,8 @@
 
 #include "base/err.h"
 #include "mlperf/rule.h"
+#include "mlperf/tiny.h"
+#include "mlperf/training.h"
 #include "model/round.h"
 
 /* What the place and the description of the system say, without a look at the logs:
@@ -16,5 +18,14 @@ int jm_mlperf_row_place(struct jm_round_row *r, const char *path, struct jm_err 
 int jm_mlperf_row_fill(struct jm_round_row *r, const struct jm_mlperf_session *s,
                        const struct jm_mlperf_result *x, const struct jm_mlperf_checked *c,
                        struct jm_err *err);
+
+/* Energy of the result as a mean over its runs, J; each run is a fact. */
+int jm_mlperf_row_training(struct jm_round_row *r, const struct jm_training_result *x,
+                           const struct jm_mlperf_checked *c, struct jm_err *err);
+/* Median energy of an inference, J. */
+int jm_mlperf_row_tiny(struct jm_round_row *r, const struct jm_tiny_result *x,
+                       const struct jm_mlperf_checked *c, struct jm_err *err);
+/* What our rules say; the official verdict is left alone. */
+bool jm_mlperf_row_judged(struct jm_round_row *r, const struct jm_mlperf_checked *c);
 
 #endif

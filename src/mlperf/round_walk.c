@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "mlperf/session.h"
+#include "mlperf/tiny.h"
+#include "mlperf/training.h"
 
 #include "base/banned.h"
 
@@ -305,10 +307,10 @@ static void look(struct walk *w, const struct task *task)
         pthread_mutex_lock(&w->lock);
         w->t->without_power++;
         pthread_mutex_unlock(&w->lock);
-    } else if (in.power && in.training) {
+    } else if (in.power && in.training && jm_training_at(task->path)) {
         found(w, JM_FOUND_TRAINING, task->path);
     } else {
-        if (in.tiny)
+        if (in.tiny && jm_tiny_at(task->path))
             found(w, JM_FOUND_TINY, task->path);
         while (sub.n) {
             struct task s = sub.at[--sub.n];

@@ -20,6 +20,14 @@ struct work {
     int64_t filtered;
 };
 
+/* What cannot be read is the row's error; without memory it is everybody's. */
+static int unread(struct jm_round_row *r, int rc, const struct jm_err *why, struct jm_err *err)
+{
+    if (rc == JM_ENOMEM || !jm_round_set(&r->error, why->text))
+        return jm_err_set(err, JM_ENOMEM, "out of memory while reading %s", r->path);
+    return 0;
+}
+
 /* The session's parts, judged where that was asked for. What cannot be read becomes the error of the row. */
 static int session(struct work *w, struct jm_round_row *r, struct jm_err *err)
 {
@@ -29,11 +37,8 @@ static int session(struct work *w, struct jm_round_row *r, struct jm_err *err)
     struct jm_err why = {0};
     unsigned flags = w->o->check ? JM_MLPERF_READ_ALL : JM_MLPERF_NO_PTD_LOG | JM_MLPERF_NO_HASHES;
     int rc = jm_mlperf_session_read(r->place, flags, &s, &why);
-    if (rc) {
-        if (rc == JM_ENOMEM || !jm_round_set(&r->error, why.text))
-            return jm_err_set(err, JM_ENOMEM, "out of memory while reading %s", r->path);
-        return 0;
-    }
+    if (rc)
+        return unread(r, rc, &why, err);
     int computed = jm_mlperf_compute(s, &x, &why);
     if (computed == JM_ENOMEM || (computed && !jm_round_set(&r->error, why.text)))
         rc = jm_err_set(err, JM_ENOMEM, "out of memory while computing %s", r->path);
@@ -46,18 +51,58 @@ static int session(struct work *w, struct jm_round_row *r, struct jm_err *err)
     return rc;
 }
 
+static int training(struct work *w, struct jm_round_row *r, struct jm_err *err)
+{
+    struct jm_training_result *x = NULL;
+    struct jm_mlperf_checked c = {0};
+    struct jm_err why = {0};
+    int rc = jm_training_read(r->place, &x, &why);
+    if (rc)
+        return unread(r, rc, &why, err);
+    if (w->o->check)
+        rc = jm_training_check(x, &c, err);
+    if (!rc)
+        rc = jm_mlperf_row_training(r, x, w->o->check ? &c : NULL, err);
+    jm_mlperf_checked_release(&c);
+    jm_training_free(x);
+    return rc;
+}
+
+static int tiny(struct work *w, struct jm_round_row *r, struct jm_err *err)
+{
+    struct jm_tiny_result *x = NULL;
+    struct jm_mlperf_checked c = {0};
+    struct jm_err why = {0};
+    int rc = jm_tiny_read(r->place, &x, &why);
+    if (rc)
+        return unread(r, rc, &why, err);
+    if (w->o->check)
+        rc = jm_tiny_check(x, &c, err);
+    if (!rc)
+        rc = jm_mlperf_row_tiny(r, x, w->o->check ? &c : NULL, err);
+    jm_mlperf_checked_release(&c);
+    jm_tiny_free(x);
+    return rc;
+}
+
 static int job(void *self, size_t i, struct jm_err *err)
 {
     struct work *w = self;
     const struct jm_mlperf_found *f = &w->walk->found[i];
     struct jm_round_row *r = NULL;
     int rc = 0;
-    if (f->kind == JM_FOUND_SESSION) {
+    if (f->kind != JM_FOUND_TABLE) {
         r = jm_round_row_new();
         rc = r ? jm_mlperf_row_place(r, f->path, err) : jm_err_set(err, JM_ENOMEM, "out of memory for a row");
-        bool passes = !rc && jm_round_passes(&w->o->filter, r, true);
+        if (r)
+            r->kind = f->kind == JM_FOUND_TRAINING ? JM_ROUND_TRAINING
+                      : f->kind == JM_FOUND_TINY   ? JM_ROUND_TINY
+                                                   : JM_ROUND_SESSION;
+        bool passes = !rc && (f->kind != JM_FOUND_SESSION || jm_round_passes(&w->o->filter, r, true));
         if (passes)
-            rc = session(w, r, err);
+            rc = f->kind == JM_FOUND_TRAINING ? training(w, r, err)
+                 : f->kind == JM_FOUND_TINY   ? tiny(w, r, err)
+                                              : session(w, r, err);
         passes = passes && !rc && jm_round_passes(&w->o->filter, r, false);
         if (!passes) {
             jm_round_row_free(r);
@@ -69,7 +114,7 @@ static int job(void *self, size_t i, struct jm_err *err)
     if (f->kind != JM_FOUND_TABLE) {
         w->p.done += f->kind == JM_FOUND_SESSION;
         w->p.bytes += r && r->bytes > 0 ? r->bytes : 0;
-        w->filtered += f->kind == JM_FOUND_SESSION && !r && !rc;
+        w->filtered += !r && !rc;
     }
     struct jm_mlperf_progress p = w->p;
     pthread_mutex_unlock(&w->lock);

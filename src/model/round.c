@@ -56,6 +56,11 @@ void jm_round_row_free(struct jm_round_row *r)
         free(r->fact[i].name);
         free(r->fact[i].value);
     }
+    for (size_t i = 0; i < r->n_part; i++) {
+        free(r->part[i].name);
+        free(r->part[i].why);
+    }
+    free(r->part);
     free(r->finding);
     free(r->fact);
     free(r);
@@ -80,6 +85,18 @@ bool jm_round_fact_add(struct jm_round_row *r, const char *group, const char *na
     struct jm_round_fact *f = &r->fact[r->n_fact++];
     *f = (struct jm_round_fact){0};
     return jm_round_set(&f->group, group) && jm_round_set(&f->name, name) && jm_round_set(&f->value, value);
+}
+
+bool jm_round_part_add(struct jm_round_row *r, const char *name, double published, double proper,
+                       double seconds, const char *why)
+{
+    struct jm_round_part *more = realloc(r->part, (r->n_part + 1) * sizeof *more);
+    if (!more)
+        return false;
+    r->part = more;
+    struct jm_round_part *p = &r->part[r->n_part++];
+    *p = (struct jm_round_part){.published = published, .proper = proper, .seconds = seconds};
+    return jm_round_set(&p->name, name) && jm_round_set(&p->why, why);
 }
 
 bool jm_round_finding_add(struct jm_round_row *r, enum jm_round_verdict v, const char *id, const char *text,

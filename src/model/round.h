@@ -91,6 +91,12 @@ struct jm_round_row {
     struct jm_round_finding *finding; /* note and worse, worst first */
     size_t n_finding;
 
+    /* runs of a Training result, windows of a Tiny one: energy in the row's unit, NaN: not measured */
+    struct jm_round_part {
+        char *name, *why;
+        double published, proper, seconds;
+    } * part;
+    size_t n_part;
     /* more lines of a Training or Tiny result, or of the page of one session */
     struct jm_round_fact {
         char *group, *name, *value;
@@ -123,6 +129,8 @@ void jm_round_row_free(struct jm_round_row *r);
 bool jm_round_set(char **at, const char *text);
 /* A fact for the page of the row; false: no memory. */
 bool jm_round_fact_add(struct jm_round_row *r, const char *group, const char *name, const char *value);
+bool jm_round_part_add(struct jm_round_row *r, const char *name, double published, double proper,
+                       double seconds, const char *why);
 bool jm_round_finding_add(struct jm_round_row *r, enum jm_round_verdict v, const char *id, const char *text,
                           const char *evidence);
 void jm_round_table_release(struct jm_round_table *t);

@@ -42,7 +42,7 @@ static void unit(struct jm_jsonw *w, const char *key, const char *u)
 static void interval(struct jm_jsonw *w, const char *key, const struct jm_round_pair *p)
 {
     jm_jsonw_key(w, key);
-    if (!isfinite(p->lo) || !isfinite(p->hi)) {
+    if (!isfinite(p->lo) && !isfinite(p->hi)) {
         jm_jsonw_null(w);
         return;
     }
@@ -255,6 +255,22 @@ static void facts(struct jm_jsonw *w, const struct jm_round_row *r)
     jm_jsonw_end(w);
 }
 
+static void parts(struct jm_jsonw *w, const char *key, const struct jm_round_row *r)
+{
+    jm_jsonw_key(w, key);
+    jm_jsonw_array(w);
+    for (size_t i = 0; i < r->n_part; i++) {
+        jm_jsonw_object(w);
+        jm_jsonw_kstr(w, "name", r->part[i].name);
+        num(w, "published", r->part[i].published);
+        num(w, "proper", r->part[i].proper);
+        num(w, "seconds", r->part[i].seconds);
+        jm_jsonw_kstr(w, "why", r->part[i].why);
+        jm_jsonw_end(w);
+    }
+    jm_jsonw_end(w);
+}
+
 static void row(struct jm_jsonw *w, const struct jm_round_row *r, const struct jm_round_show *o)
 {
     bool session = r->kind == JM_ROUND_SESSION;
@@ -273,6 +289,8 @@ static void row(struct jm_jsonw *w, const struct jm_round_row *r, const struct j
         num(w, "proper", r->metric_proper);
         unit(w, "unit", r->metric_unit);
         num(w, "seconds", r->seconds);
+        jm_jsonw_kstr(w, "why", r->accuracy);
+        parts(w, r->kind == JM_ROUND_TRAINING ? "runs" : "windows", r);
         facts(w, r);
     }
     if (isfinite(r->design_power_w)) {

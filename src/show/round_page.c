@@ -43,7 +43,13 @@ static void fact(struct page *p, const char *key, const char *value)
     if (!value || !*value)
         return;
     if (p->o) {
-        name(p->o, key, 16);
+        if (jm_out_columns(key, strlen(key)) > 16) {
+            jm_str_adds(p->o->s, "  ");
+            jm_out_wrap(p->o, key, 4, 2);
+            jm_str_adds(p->o->s, "                    ");
+        } else {
+            name(p->o, key, 16);
+        }
         jm_out_wrap(p->o, value, 20, 20);
         return;
     }
@@ -62,6 +68,10 @@ static void figure(struct page *p, const char *key, const struct jm_round_pair *
     if (isfinite(x->lo) && isfinite(x->hi))
         snprintf(range, sizeof range, "%s to %s", jm_fmt_value(lo, x->lo, unit),
                  jm_fmt_value(hi, x->hi, unit));
+    else if (isfinite(x->lo))
+        snprintf(range, sizeof range, "at least %s", jm_fmt_value(lo, x->lo, unit));
+    else if (isfinite(x->hi))
+        snprintf(range, sizeof range, "at most %s", jm_fmt_value(hi, x->hi, unit));
     jm_fmt_value(a, x->published, unit);
     jm_fmt_value(b, x->proper, unit);
     jm_round_percent(d, x->published != 0 ? x->proper / x->published - 1 : NAN);
@@ -321,7 +331,7 @@ static void page(struct page *p, const struct jm_round_row *r, const struct jm_r
         part(p, "Figures");
         plain(p, "published", r->metric, r->metric_unit);
         plain(p, "proper", r->metric_proper, r->metric_unit);
-        fact(p, "interval", r->accuracy);
+        fact(p, "no mean", r->accuracy);
     }
     for (size_t i = 0; i < r->n_fact; i++) {
         if (!group || strcmp(group, r->fact[i].group) != 0)

@@ -260,11 +260,17 @@ static void kinds(struct jm_out *o, const struct jm_round_table *t, enum jm_roun
         }
         jm_out_cell(o, r->benchmark ? r->benchmark : "?", 24, false);
         jm_str_addc(o->s, ' ');
-        jm_out_add(o, isfinite(r->metric) ? jm_fmt_value(a, r->metric, r->metric_unit) : "no value");
-        jm_str_adds(o->s, " published, ");
-        jm_out_add(o, isfinite(r->metric_proper) ? jm_fmt_value(b, r->metric_proper, r->metric_unit)
-                                                 : "no value");
-        jm_str_adds(o->s, " proper");
+        if (isfinite(r->metric) || isfinite(r->metric_proper)) {
+            jm_out_add(o, jm_fmt_value(a, r->metric, r->metric_unit));
+            jm_str_adds(o->s, " published, ");
+            jm_out_add(o, jm_fmt_value(b, r->metric_proper, r->metric_unit));
+            jm_str_adds(o->s, " proper");
+        } else {
+            size_t n = 0;
+            for (size_t j = 0; j < r->n_part; j++)
+                n += isfinite(r->part[j].published) || isfinite(r->part[j].proper);
+            jm_str_addf(o->s, "no mean: %zu of %zu runs have power", n, r->n_part);
+        }
         if (r->checked) {
             jm_str_adds(o->s, ", ");
             jm_out_style(o, jm_round_style(r->own));

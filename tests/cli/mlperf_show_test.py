@@ -110,6 +110,15 @@ class Rounds(Base):
             self.assertEqual((r.returncode, r.stdout), (2, b""), args)
             self.assertIn(text, r.stderr)
 
+    def test_columns_are_documented(self):
+        with open(os.path.join(os.environ["JM_SOURCE"], "docs", "mlperf.md"), encoding="utf-8") as f:
+            page = f.read().split("### Columns", 1)[1].split("\n## ", 1)[0]
+        names = re.findall(r"^\| `(\w+)` \|", page, re.M)
+        self.show(self.rounds[0], "--columns=" + ",".join(names))
+        header = self.show(self.rounds[0], "--csv").splitlines()[0].split(",")
+        self.assertEqual([n for n in names if n in header], header)
+        self.assertEqual(set(names) - set(header), {"per_joule", "check"})
+
     def test_text_has_80_columns(self):
         for args in ([], ["--sort=metric"], ["--ascii"]):
             for line in self.show(*self.rounds, *args).splitlines():
@@ -333,6 +342,18 @@ class Corpus(Base):
         cls.corpus = os.path.join(os.environ["JM_BUILD"], "corpus", "mlperf")
         if not os.path.isdir(cls.corpus):
             raise unittest.SkipTest("the public data are not unpacked (make corpus)")
+
+    def test_training_and_tiny_are_rows_of_their_own(self):
+        """The figures of the public code, as the facts about these cases give them."""
+        d = self.json(self.corpus)
+        dell = next(t for t in d["training"] if "Dell" in t["path"])
+        self.assertIsNone(dell["published"])  # eight of ten runs are not in the corpus
+        self.assertEqual(sum(r["published"] is not None for r in dell["runs"]), 2)
+        self.assertIn("Olympic", dell["why"])
+        tiny = d["tiny"][0]
+        self.assertEqual(len(tiny["windows"]), 5)
+        self.assertAlmostEqual(tiny["windows"][0]["published"], 708284.51e-6, delta=1e-8)  # results.txt: 708284.51 uJ
+        self.assertAlmostEqual(tiny["published"], 2833.138e-6, delta=1e-9)
 
     def test_published_values(self):
         with open(os.path.join(self.corpus, "expected.json"), encoding="utf-8") as f:

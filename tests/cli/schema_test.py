@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
+import mlperftree
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
@@ -25,6 +26,7 @@ def load(name):
 
 
 SCHEMA, EXPLAIN = load("show"), load("explain")
+ROUNDS, COMPARISON = load("mlperf-show"), load("mlperf-compare")
 
 
 def is_type(value, name):
@@ -131,6 +133,30 @@ class Schema(unittest.TestCase):
         wrong = subprocess.run([JOULEMARK, "show", self.file, "--explain", "tpott"], capture_output=True, text=True)
         self.assertEqual(wrong.returncode, 2)
         self.assertIn("did you mean tpot?", wrong.stderr)
+
+    def mlperf(self, schema, *args, statuses=(0,)):
+        r = subprocess.run([JOULEMARK, "mlperf", *args, "--json"], capture_output=True, text=True, timeout=60)
+        self.assertIn(r.returncode, statuses, r.stderr)
+        doc = json.loads(r.stdout, parse_constant=lambda c: self.fail(f"{c} is no JSON"))
+        self.assertEqual(check(doc, schema, root=schema)[:5], [])
+        return doc
+
+    def test_mlperf_rounds(self):
+        tree = mlperftree.Tree(os.path.join(self.dir.name, "v5.1"))
+        s = tree.result("llama2-70b-99", "Offline", watts=100, seconds=20)
+        broken = tree.result("resnet50", "Offline", watts=100, seconds=20)
+        os.remove(os.path.join(broken.path, "performance", "run_1", "mlperf_log_detail.txt"))
+        for more in ([], ["--no-check"], ["--pue=1.1,3"]):
+            self.mlperf(ROUNDS, "show", self.dir.name, *more)
+        self.mlperf(COMPARISON, "compare", s.path, s.path, "--all", "--pue=2")
+
+    def test_mlperf_corpus(self):
+        corpus = os.path.join(os.environ["JM_BUILD"], "corpus", "mlperf")
+        if not os.path.isdir(corpus):
+            self.skipTest("the public data are not unpacked (make corpus)")
+        doc = self.mlperf(ROUNDS, "show", corpus)
+        self.assertEqual([len(doc[k]) for k in ("sessions", "training", "tiny")], [17, 2, 1])
+        self.mlperf(COMPARISON, "compare", corpus, "--a=v4.1", "--b=v5.1", statuses=(0, 1))
 
 
 tap.main()

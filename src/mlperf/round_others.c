@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of MLPerf Training and Tiny. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mlperf/round_row.h"
+
+#include "base/banned.h"
+
+static bool add(struct jm_round_row *r, const char *group, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+static bool add(struct jm_round_row *r, const char *group, const char *key, const char *fmt, ...)
+{
+    char text[500];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return jm_round_fact_add(r, group, key, text);
+}
+
+static bool take(char **at, const char *text)
+{
+    return !text[0] || jm_round_set(at, text);
+}
+
+static const char *energy(char buf[48], double j)
+{
+    if (isfinite(j))
+        snprintf(buf, 48, "%.6g J", j);
+    else
+        snprintf(buf, 48, "no value");
+    return buf;
+}
+
+static bool run(struct jm_round_row *r, const struct jm_training_run *x)
+{
+    char a[48], b[48], c[48];
+    bool ok =
+        jm_round_part_add(r, x->name, x->published_j, x->proper_j, x->seconds, x->why[0] ? x->why : NULL);
+    if (!x->has_power)
+        return ok && add(r, "Runs", x->name, "%.400s", x->why[0] ? x->why : "without power");
+    return ok &&
+           add(r, "Runs", x->name,
+               "%s published, %s proper (%s of it in the switches), %.6g s, nodes: %d, switches: %d%s%s",
+               energy(a, x->published_j), energy(b, x->proper_j), energy(c, x->switches_j), x->seconds,
+               x->nodes, x->switches, x->why[0] ? "; " : "", x->why);
+}
+
+static bool parts(struct jm_round_row *r, const struct jm_training_run *x)
+{
+    char a[48], b[48];
+    bool ok = true;
+    for (size_t i = 0; ok && i < x->n_part; i++) {
+        const struct jm_training_part *p = &x->part[i];
+        char key[400];
+        snprintf(key, sizeof key, "%s %s", x->name, p->name);
+        ok = add(r, "Nodes and switches", key,
+                 "%s published, %s proper, %lld readings, longest gap %.4g s%s%s", energy(a, p->published_j),
+                 energy(b, p->proper_j), (long long)p->readings, p->max_gap_s, p->why[0] ? "; " : "", p->why);
+    }
+    return ok;
+}
+
+int jm_mlperf_row_training(struct jm_round_row *r, const struct jm_training_result *x,
+                           const struct jm_mlperf_checked *c, struct jm_err *err)
+{
+    bool ok = take(&r->system, x->system) && take(&r->benchmark, x->benchmark) &&
+              take(&r->submitter, x->submitter) && take(&r->division, x->division) &&
+              take(&r->round, x->round) && jm_round_set(&r->scenario, NULL);
+    r->metric = x->published_j;
+    r->metric_proper = x->proper_j;
+    snprintf(r->metric_unit, sizeof r->metric_unit, "J");
+    r->seconds = 60 * x->minutes;
+    if (isfinite(x->nodes_declared))
+        r->nodes = x->nodes_declared;
+    if (x->why[0])
+        ok = ok && jm_round_set(&r->accuracy, x->why);
+    else
+        ok = ok && add(r, "Mean over the runs", "runs",
+                       "%zu with power of %zu; %d left out at each end, scaling %.6g", x->n_power, x->n_run,
+                       x->left_out, x->scaling);
+    for (size_t i = 0; ok && i < x->n_run; i++)
+        ok = run(r, &x->run[i]);
+    for (size_t i = 0; ok && i < x->n_run; i++)
+        ok = parts(r, &x->run[i]);
+    if (c)
+        ok = ok && jm_mlperf_row_judged(r, c);
+    return ok ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the row of %s", x->dir);
+}
+
+int jm_mlperf_row_tiny(struct jm_round_row *r, const struct jm_tiny_result *x,
+                       const struct jm_mlperf_checked *c, struct jm_err *err)
+{
+    bool ok = take(&r->system, x->system) && take(&r->benchmark, x->benchmark[0] ? x->benchmark : x->model) &&
+              take(&r->submitter, x->submitter) && take(&r->analyzer, x->instrument) &&
+              take(&r->accelerator, x->device);
+    r->metric = x->median_published / 1e6;
+    r->metric_proper = x->median_proper / 1e6;
+    snprintf(r->metric_unit, sizeof r->metric_unit, "J");
+    r->performance = x->throughput;
+    snprintf(r->performance_unit, sizeof r->performance_unit, "inferences/s");
+    if (x->why[0])
+        ok = ok && jm_round_set(&r->accuracy, x->why);
+    for (size_t i = 0; ok && i < x->n_window; i++) {
+        const struct jm_tiny_window *w = &x->window[i];
+        char key[96];
+        snprintf(key, sizeof key, "%s, %d", w->trace, w->number);
+        ok = jm_round_part_add(r, key, w->published_uj / 1e6, w->proper_uj / 1e6, w->end_s - w->start_s,
+                               NULL) &&
+             add(r, "Windows", key,
+                 "%.8g uJ published, %.8g uJ proper, %.8g inferences in %.6g s, %.6g uJ each%s",
+                 w->published_uj, w->proper_uj, w->inferences, w->end_s - w->start_s, w->published_per,
+                 w->dropped ? "; samples without a number" : "");
+    }
+    if (isfinite(x->claimed_median))
+        ok = ok && add(r, "Windows", "results.txt", "%.8g uJ per inference", x->claimed_median);
+    if (c)
+        ok = ok && jm_mlperf_row_judged(r, c);
+    return ok ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the row of %s", x->dir);
+}
