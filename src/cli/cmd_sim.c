@@ -28,8 +28,8 @@ static int sim(struct jm_cli *cli, void *opts, struct jm_err *err)
 const struct jm_cmd jm_cmd_sim = {
     .name = "sim",
     .group = "Simulated parts",
-    .summary = "Start simulated parts with a known truth (GPUs, engine, PTDaemon)",
-    .usage = "{gpu|engine|node|ptd} [OPTIONS]",
+    .summary = "Start simulated parts with a known truth (GPUs, engine, meters)",
+    .usage = "{gpu|engine|node|ptd|analyzer} [OPTIONS]",
     .description =
         "Runs joulemark-sim, which is installed beside joulemark: joulemark sim --help lists its parts and "
         "options. Nothing that a simulated part says is ever shown as measured.",
