@@ -144,7 +144,7 @@ int main(int argc, char **argv)
          "src/model/mlperf_limits.tsv and the tables in "
          "src/mlperf by `make docs`; do not edit.\n\nWhat differs between the rounds when power is read, "
          "computed and "
-         "checked. A session's round is the one that `--round` gives,\nelse the one that a folder of its "
+         "checked. A session's round is the one that `--as-round` gives,\nelse the one that a folder of its "
          "path is named after "
          "(`inference_results_v4.1`, `v4.1_...`), else the first one whose results\ncame after the run.\n");
     rounds();

@@ -14,12 +14,13 @@
 
 struct opts {
     struct jm_common common;
-    const char *revision, *html;
+    const char *revision, *as_round, *html;
     bool all, official, ascii;
 };
 
 /* Judges the session at path; only JM_ENOMEM and a wrong revision end all. */
-static int judge(const char *path, const struct opts *o, struct jm_judged *out, struct jm_err *err)
+static int judge(const char *path, const struct opts *o, const struct jm_mlperf_round *as,
+                 struct jm_judged *out, struct jm_err *err)
 {
     struct jm_mlperf_session *s = NULL;
     struct jm_err why = {0};
@@ -27,7 +28,7 @@ static int judge(const char *path, const struct opts *o, struct jm_judged *out, 
     out->no_figures = true;
     if (!(out->path = strdup(path)))
         return jm_err_set(err, JM_ENOMEM, "out of memory while checking %s", path);
-    int rc = jm_mlperf_session_read(path, JM_MLPERF_READ_ALL, &s, &why);
+    int rc = jm_mlperf_session_read_as(path, JM_MLPERF_READ_ALL, as, &s, &why);
     if (rc == JM_ENOMEM)
         return jm_err_set(err, rc, "%s", why.text);
     if (rc) {
@@ -93,9 +94,12 @@ static int check(struct jm_cli *cli, void *opts, struct jm_err *err)
     struct jm_str s;
     struct jm_jsonw w;
     bool fails = false, json = cli->common->json;
+    struct jm_mlperf_round as;
     int rc = j ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory while checking %zu sessions", n);
     jm_str_init(&s);
     jm_jsonw_init(&w, &s, 2);
+    if (!rc && o->as_round)
+        rc = jm_mlperf_round_named(o->as_round, &as, err);
     if (json) {
         jm_jsonw_object(&w);
         jm_jsonw_kstr(&w, "schema", "joulemark.mlperf.check/1");
@@ -104,7 +108,7 @@ static int check(struct jm_cli *cli, void *opts, struct jm_err *err)
         jm_jsonw_array(&w);
     }
     for (size_t i = 0; i < n && !rc; i++) {
-        rc = judge(cli->operand[i], o, &j[i], err);
+        rc = judge(cli->operand[i], o, o->as_round ? &as : NULL, &j[i], err);
         if (rc)
             break;
         fails |=
@@ -156,6 +160,8 @@ static const struct jm_opt table[] = {
          "Follow this revision of the public checker: r1.0 to r3.0, f59033d (v3.1), inf_v4.0 to inf_v5.1, "
          "c4b3ad8, HEAD.",
      .deflt = "that of the session's round", .group = "The public checker"},
+    {"as-round", 0, JM_OPT_STR, offsetof(struct opts, as_round), .arg = "ROUND",
+     .help = "Take the session for one of this round, e.g. v3.1.", .deflt = "as its path or date says"},
     JM_OPTS_COMMON,
     {NULL}};
 

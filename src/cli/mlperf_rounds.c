@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/signals.h"
+#include "import/mlperf_round.h"
 #include "show/fmt.h"
 
 #include "base/banned.h"
@@ -46,7 +47,13 @@ int jm_mlperf_cli_read(struct jm_cli *cli, const struct jm_mlperf_cli *c, const 
                                       .n_reported = c->reported.n,
                                       .filter = c->filter,
                                       .ops = {stopped, progress, cli}};
-    int rc = jm_signals_catch(err);
+    struct jm_mlperf_round as;
+    int rc = c->as_round ? jm_mlperf_round_named(c->as_round, &as, err) : 0;
+    if (rc)
+        return rc;
+    if (c->as_round)
+        o.as = &as;
+    rc = jm_signals_catch(err);
     if (!rc)
         rc = jm_mlperf_rounds(dirs, n, &o, t, err);
     jm_term_progress_end(&cli->term);

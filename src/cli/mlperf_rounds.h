@@ -11,6 +11,7 @@ struct jm_mlperf_cli {
     bool check;
     struct jm_opt_list reported;
     struct jm_round_filter filter;
+    const char *as_round;
 };
 void jm_mlperf_cli_init(struct jm_mlperf_cli *c);
 
@@ -52,6 +53,12 @@ void jm_mlperf_cli_init(struct jm_mlperf_cli *c);
          .help = "Judge each session by the rules; --no-check reads less and is quicker.",                   \
          .deflt = "on",                                                                                      \
          .group = "Reading"},                                                                                \
+        {"as-round",                                                                                         \
+         0,                                                                                                  \
+         JM_OPT_STR,                                                                                         \
+         offsetof(struct s, m.as_round),                                                                     \
+         .arg = "ROUND",                                                                                     \
+         .help = "Take every session for one of this round, e.g. v3.1, whatever its path and date say."},    \
         {"reported",                                                                                         \
          0,                                                                                                  \
          JM_OPT_LIST,                                                                                        \

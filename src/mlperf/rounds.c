@@ -36,7 +36,7 @@ static int session(struct work *w, struct jm_round_row *r, struct jm_err *err)
     struct jm_mlperf_checked c = {0};
     struct jm_err why = {0};
     unsigned flags = w->o->check ? JM_MLPERF_READ_ALL : JM_MLPERF_NO_PTD_LOG | JM_MLPERF_NO_HASHES;
-    int rc = jm_mlperf_session_read(r->place, flags, &s, &why);
+    int rc = jm_mlperf_session_read_as(r->place, flags, w->o->as, &s, &why);
     if (rc)
         return unread(r, rc, &why, err);
     int computed = jm_mlperf_compute(s, &x, &why);

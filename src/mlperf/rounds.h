@@ -4,6 +4,7 @@
 #ifndef JM_MLPERF_ROUNDS_H
 #define JM_MLPERF_ROUNDS_H
 
+#include "import/mlperf_round.h"
 #include "mlperf/round_walk.h"
 #include "model/round.h"
 
@@ -22,6 +23,7 @@ struct jm_mlperf_rounds_opts {
     const char *const *reported;
     size_t n_reported; /* tables of published results that lie elsewhere */
     struct jm_round_filter filter;
+    const struct jm_mlperf_round *as; /* every session is of this round; NULL: as path and date say */
     struct jm_mlperf_pool_ops ops;
 };
 

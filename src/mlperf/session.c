@@ -35,6 +35,7 @@ struct work {
     char *buffer;
     bool hash;
     struct jm_err *err;
+    const struct jm_mlperf_round *as; /* NULL: found by path and date */
 };
 
 static int read_file(struct work *w, enum jm_mlperf_file_id id, jm_file_block_fn fn, void *self)
@@ -185,7 +186,10 @@ static int parts(struct work *w, unsigned flags)
     if (rc)
         return rc;
     const struct jm_mlperf_loadgen *lg = &s->loadgen[JM_MLPERF_TESTING];
-    jm_mlperf_round_find(s->root, lg->begin >= 0 ? lg->begin : lg->checker_begin, &s->round);
+    if (w->as)
+        s->round = *w->as;
+    else
+        jm_mlperf_round_find(s->root, lg->begin >= 0 ? lg->begin : lg->checker_begin, &s->round);
     s->claimed_scenario = jm_mlperf_claimed(s->root);
     rc = power(w, JM_MLPERF_RANGING, JM_MLPERF_RANGING_SPL);
     if (!rc)
@@ -206,7 +210,13 @@ static int parts(struct work *w, unsigned flags)
 int jm_mlperf_session_read(const char *path, unsigned flags, struct jm_mlperf_session **out,
                            struct jm_err *err)
 {
-    struct work w = {.err = err, .hash = !(flags & JM_MLPERF_NO_HASHES)};
+    return jm_mlperf_session_read_as(path, flags, NULL, out, err);
+}
+
+int jm_mlperf_session_read_as(const char *path, unsigned flags, const struct jm_mlperf_round *as,
+                              struct jm_mlperf_session **out, struct jm_err *err)
+{
+    struct work w = {.err = err, .as = as, .hash = !(flags & JM_MLPERF_NO_HASHES)};
     if (!jm_mlperf_locate(path, &w.place))
         return jm_err_set(
             err, JM_EABSENT,

@@ -210,6 +210,9 @@ bool jm_mlperf_session_at(const char *path);
 /* JM_EABSENT: no session there; JM_ENOMEM. Everything else is in the session's parts. */
 int jm_mlperf_session_read(const char *path, unsigned flags, struct jm_mlperf_session **out,
                            struct jm_err *err);
+/* The same, taken for a session of that round whatever path and date say (jm_mlperf_round_named). */
+int jm_mlperf_session_read_as(const char *path, unsigned flags, const struct jm_mlperf_round *as,
+                              struct jm_mlperf_session **out, struct jm_err *err);
 void jm_mlperf_session_free(struct jm_mlperf_session *s);
 
 /* The fact of a key, NULL: none. Old spellings of a key are looked up too. */

@@ -272,6 +272,25 @@ static void imported_the_same(void **state)
     }
 }
 
+/* A round that is given counts, whatever path and date say. */
+static void as_another_round(void **state)
+{
+    char path[8192];
+    struct jm_mlperf_round as;
+    struct jm_mlperf_session *s;
+    struct jm_mlperf_result r;
+    struct jm_err err = {0};
+    (void)state;
+    snprintf(path, sizeof path, "%s/v3.0_SiMa_davinci_resnet50_SingleStream", corpus);
+    assert_int_equal(jm_mlperf_round_named("v2.1", &as, &err), 0);
+    assert_int_equal(jm_mlperf_session_read_as(path, JM_MLPERF_NO_HASHES, &as, &s, &err), 0);
+    assert_int_equal(jm_mlperf_compute(s, &r, &err), 0);
+    assert_string_equal(s->round.name, "v2.1");
+    assert_string_equal(r.metric_unit, "Joules");
+    near("metric", "v3.0 SiMa as v2.1", r.metric, 0.015285569636160059, 1e-12);
+    jm_mlperf_session_free(s);
+}
+
 /* Limits of the rules against the logs of the LLM runs of Server. */
 static void latencies(void **state)
 {
@@ -324,7 +343,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published),         cmocka_unit_test(named),
         cmocka_unit_test(as_ptdaemon_says),  cmocka_unit_test(over_range_decoded),
-        cmocka_unit_test(imported_the_same), cmocka_unit_test(latencies)};
+        cmocka_unit_test(imported_the_same), cmocka_unit_test(as_another_round),
+        cmocka_unit_test(latencies)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     jm_json_free(expected);
     jm_str_release(&text);
