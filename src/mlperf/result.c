@@ -99,7 +99,8 @@ static void ratios(struct jm_mlperf_result *out, const struct jm_mlperf_counts *
 {
     struct jm_mlperf_ratios q[4];
     divide(out, n, q);
-    out->queries = n->queries;
+    /* one that is inferred stands for eight of the run */
+    out->queries = n->queries * (n->inferred && !n->by_rate ? n->samples : 1);
     out->samples_per_s = n->samples_per_s;
     out->tokens_per_s = n->tokens_per_s;
     PAIR(out->mj_per_stream, q, mj_per_stream, 2, 3);

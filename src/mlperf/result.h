@@ -48,7 +48,7 @@ struct jm_mlperf_result {
     char benchmark[64], scenario[24], model[64];
     bool interactive;
     bool inferred; /* claimed scenario is not that of the run */
-    double seconds, queries;
+    double seconds, queries; /* queries of the run, of v1.x samples or an estimate; NaN: no stream */
     struct jm_mlperf_pair power, energy; /* W; J over the load window */
     double decoded_w;                    /* plain mean, over-range samples decoded, bad and missed left out */
     double metric;                       /* power_metric as published: W, J or mJ, see metric_unit */

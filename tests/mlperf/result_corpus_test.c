@@ -100,6 +100,8 @@ static void published(void **state)
             near("published", name, mine, pub, pow(10, 1 - num(c, "digits")));
             values++;
         }
+        if (isfinite(num(c, "queries")))
+            near("queries", name, r.queries, num(c, "queries"), 1e-12);
         near("window samples", name, (double)s->power[JM_MLPERF_TESTING].window.rows, num(c, "n_window"), 0);
         near("samples", name,
              (double)(s->round.drop_nonpositive ? s->power[JM_MLPERF_TESTING].window.n_positive
