@@ -20,6 +20,7 @@
     X(mlperf_compare)                                                                                        \
     X(mlperf_director)                                                                                       \
     X(mlperf_show)                                                                                           \
+    X(mlperf_sut)                                                                                            \
     X(record)                                                                                                \
     X(recover)                                                                                               \
     X(report)                                                                                                \
