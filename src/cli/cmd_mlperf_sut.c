@@ -196,7 +196,7 @@ static const struct jm_opt table[] = {
 const struct jm_cmd jm_cmd_mlperf_sut = {
     .name = "mlperf sut",
     .group = "MLPerf Power",
-    .summary = "Run a workload on this machine while a Director measures it",
+    .summary = "Run a workload here while a Director measures it",
     .usage = "-a ADDR -w CMD -L INDIR -o OUTDIR -n NTP [OPTIONS]",
     .description =
         "The system under test's side of an MLPerf power measurement. CMD runs LoadGen in performance mode "
@@ -213,9 +213,8 @@ const struct jm_cmd jm_cmd_mlperf_sut = {
         "Ctrl-C is pressed, what was measured so far is kept and named.\n\n"
         "CMD's output goes to standard error. docs/mlperf.md has a walk-through on one machine, without an "
         "analyzer.",
-    .examples = "joulemark mlperf sut -a director -n ntp.local -L out/loadgen -o out/power -w ./run.sh # "
-                "both runs\n"
-                "joulemark mlperf sut -a director --fetch out/power/2026-01-30_10-00-00 # the rest of it",
+    .examples = "joulemark mlperf sut -a director -n ntp.local -L lg -o power -w ./run.sh # both runs\n"
+                "joulemark mlperf sut -a director --fetch power/2026-01-30_10-00-00 # the rest of it",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = init,

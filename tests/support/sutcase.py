@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-import ntp_responder
+import mlperf_director
 import power_server
 
 JOULEMARK = os.environ["JOULEMARK"]
@@ -38,7 +38,7 @@ class Case(unittest.TestCase):
         self.at = self.folder.name
         self.indir, self.out = os.path.join(self.at, "in"), os.path.join(self.at, "out")
         self.workload = f"sh {power_server.workload(self.at)} {self.indir}/run"
-        self.ntp = ntp_responder.Responder()
+        self.ntp = mlperf_director.NtpServer()
         self.servers = []
 
     def tearDown(self):
