@@ -72,7 +72,7 @@ static int show(struct jm_cli *cli, void *opts, struct jm_err *err)
     if (!rc) {
         struct jm_str s;
         jm_str_init(&s);
-        show.detail = t.n_row == 1 && !o->columns;
+        show.detail = !o->columns;
         rc = cli->common->json ? jm_round_json(&t, &show, &s, err)
              : o->csv          ? jm_round_csv(&t, &show, &s, err)
                                : jm_round_text(&t, &show, &s, err);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "mlperf/round_row.h"
 
 #include "base/banned.h"
@@ -120,4 +121,43 @@ int jm_mlperf_row_tiny(struct jm_round_row *r, const struct jm_tiny_result *x,
     if (c)
         ok = ok && jm_mlperf_row_judged(r, c);
     return ok ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the row of %s", x->dir);
+}
+
+/* …/<division>/<submitter>/systems/<system>_power.yaml */
+int jm_mlperf_row_nameplate(struct jm_round_row *r, const char *path, struct jm_err *err)
+{
+    enum { MOST = 1 << 20 };
+    struct jm_str text;
+    struct jm_mlperf_nameplate n = {.watts = NAN};
+    struct jm_err failed = {0};
+    char why[256] = "", part[4][256] = {"", "", "", ""};
+    size_t end = strlen(r->place);
+    for (int i = 0; i < 4; i++) { /* file, "systems", submitter, division */
+        size_t from = end;
+        while (from && r->place[from - 1] != '/')
+            from--;
+        snprintf(part[i], sizeof part[i], "%.*s", (int)(end - from < 255 ? end - from : 255),
+                 r->place + from);
+        end = from ? from - 1 : 0;
+    }
+    char *cut = strstr(part[0], "_power.y");
+    if (cut)
+        *cut = '\0';
+    jm_str_init(&text);
+    int rc = jm_file_read(r->place, MOST, &text, &failed);
+    if (!rc)
+        jm_mlperf_nameplate_read(jm_str_span(&text), &n, why);
+    jm_str_release(&text);
+    bool division = strcmp(part[3], "closed") == 0 || strcmp(part[3], "open") == 0;
+    r->design_power_w = n.watts;
+    bool ok = rc != JM_ENOMEM && jm_round_set(&r->path, path) && jm_round_set(&r->system, part[0]) &&
+              jm_round_set(&r->submitter, part[2][0] ? part[2] : NULL) &&
+              jm_round_set(&r->division, division ? part[3] : NULL) &&
+              jm_round_set(&r->error, rc       ? failed.text
+                                      : why[0] ? why
+                                               : NULL);
+    if (ok && !rc)
+        ok = add(r, "Nameplate, declared and not measured", "supplies",
+                 "%d in %d parts, %d beyond what is needed", n.supplies, n.components, n.redundant);
+    return ok ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the row of %s", path);
 }

@@ -192,15 +192,16 @@ static bool more(struct jm_round_row *r, const struct jm_mlperf_result *x)
 }
 
 int jm_mlperf_row_fill(struct jm_round_row *r, const struct jm_mlperf_session *s,
-                       const struct jm_mlperf_result *x, const struct jm_mlperf_checked *c,
-                       struct jm_err *err)
+                       const struct jm_mlperf_result *x, const struct jm_mlperf_submission *m,
+                       const struct jm_mlperf_checked *c, struct jm_err *err)
 {
     const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
     bool ok = jm_round_set(&r->round, s->round.name[0] ? s->round.name : NULL) &&
               jm_round_set(&r->round_from, s->round.from) && instrument(r, s) && official(r, s);
     r->bytes = s->bytes;
     if (x) {
-        const struct jm_mlperf_fact *ran = jm_mlperf_fact(&s->loadgen[JM_MLPERF_TESTING], "effective_scenario");
+        const struct jm_mlperf_fact *ran =
+            jm_mlperf_fact(&s->loadgen[JM_MLPERF_TESTING], "effective_scenario");
         ok = ok && jm_round_set(&r->run_scenario, ran ? ran->text : NULL);
         if (x->benchmark[0])
             ok = ok && jm_round_set(&r->benchmark, x->benchmark);
@@ -220,10 +221,8 @@ int jm_mlperf_row_fill(struct jm_round_row *r, const struct jm_mlperf_session *s
         r->tokens_per_j = pair(&x->tokens_per_j);
         r->metric = x->metric;
         snprintf(r->metric_unit, sizeof r->metric_unit, "%s", x->metric_unit ? x->metric_unit : "");
-        /* the metric follows the power, or the energy of the window, in the same proportion */
-        r->metric_proper = x->metric * (x->power.proper / x->power.published);
-        if (isfinite(x->mj_per_stream.proper))
-            r->metric_proper = x->mj_per_stream.proper / (strcmp(r->metric_unit, "Joules") == 0 ? 1000 : 1);
+        bool streams = strcmp(r->metric_unit, "Watts") != 0, joules = strcmp(r->metric_unit, "Joules") == 0;
+        r->metric_proper = streams ? x->mj_per_stream.proper / (joules ? 1000 : 1) : x->power.proper;
         r->performance = x->performance;
         snprintf(r->performance_unit, sizeof r->performance_unit, "%s", x->performance_unit);
         r->samples_per_s = x->samples_per_s;
@@ -246,6 +245,12 @@ int jm_mlperf_row_fill(struct jm_round_row *r, const struct jm_mlperf_session *s
     r->analyzers = p->analyzers;
     r->director_clock_s = clocks(s);
     jm_mlperf_window(s, JM_MLPERF_TESTING, &r->t0, &r->t1);
+    if (m && m->nameplate.present) {
+        r->design_power_w = m->nameplate.watts;
+        ok = ok && add(r, "Nameplate, declared and not measured", "source", "%s%s%s",
+                       m->nameplate.source ? m->nameplate.source : "the description",
+                       m->nameplate.error ? "; " : "", m->nameplate.error ? m->nameplate.error : "");
+    }
     if (c)
         ok = ok && judged(r, c);
     return ok ? 0

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "mlperf/rule.h"
+#include "mlperf/submission.h"
 #include "mlperf/tiny.h"
 #include "mlperf/training.h"
 #include "model/round.h"
@@ -14,14 +15,16 @@
  * system.json in the session's folder. Text that is no JSON says nothing. JM_ENOMEM alone is an error. */
 int jm_mlperf_row_place(struct jm_round_row *r, const char *path, struct jm_err *err);
 
-/* Figures, samples and clocks of the session; c NULL: nobody judged it. */
+/* Figures, samples and clocks of the session, the nameplate of its submission; c NULL: nobody judged it. */
 int jm_mlperf_row_fill(struct jm_round_row *r, const struct jm_mlperf_session *s,
-                       const struct jm_mlperf_result *x, const struct jm_mlperf_checked *c,
-                       struct jm_err *err);
+                       const struct jm_mlperf_result *x, const struct jm_mlperf_submission *m,
+                       const struct jm_mlperf_checked *c, struct jm_err *err);
 
 /* Energy of the result as a mean over its runs, J; each run is a fact. */
 int jm_mlperf_row_training(struct jm_round_row *r, const struct jm_training_result *x,
                            const struct jm_mlperf_checked *c, struct jm_err *err);
+/* Nameplate power of systems/<system>_power.yaml: declared by whoever wrote it. */
+int jm_mlperf_row_nameplate(struct jm_round_row *r, const char *path, struct jm_err *err);
 /* Median energy of an inference, J. */
 int jm_mlperf_row_tiny(struct jm_round_row *r, const struct jm_tiny_result *x,
                        const struct jm_mlperf_checked *c, struct jm_err *err);

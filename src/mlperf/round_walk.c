@@ -253,9 +253,10 @@ static void look_at_names(struct walk *w, const struct task *task, DIR *d, struc
         if (type == DT_REG) {
             in->training |= fnmatch("result_*.txt", n, 0) == 0;
             in->tiny |= fnmatch("trace*-energy.bin", n, 0) == 0;
-            if (is_table(n)) {
+            bool plate = fnmatch("*_power.y*ml", n, 0) == 0 && strcmp(last(task->path), "systems") == 0;
+            if (plate || is_table(n)) {
                 char *p = join(task->path, n);
-                found(w, JM_FOUND_TABLE, p ? p : n);
+                found(w, plate ? JM_FOUND_NAMEPLATE : JM_FOUND_TABLE, p ? p : n);
                 if (!p)
                     w->nomem = true;
                 free(p);

@@ -28,7 +28,7 @@ struct jm_mlperf_pool_ops {
 };
 
 struct jm_mlperf_found {
-    enum { JM_FOUND_SESSION, JM_FOUND_TRAINING, JM_FOUND_TINY, JM_FOUND_TABLE } kind;
+    enum { JM_FOUND_SESSION, JM_FOUND_TRAINING, JM_FOUND_TINY, JM_FOUND_TABLE, JM_FOUND_NAMEPLATE } kind;
     char *path;
 };
 

@@ -28,11 +28,19 @@ static int unread(struct jm_round_row *r, int rc, const struct jm_err *why, stru
     return 0;
 }
 
+int jm_mlperf_judge(const struct jm_mlperf_session *s, const struct jm_mlperf_result *r, const char *revision,
+                    const struct jm_mlperf_submission *m, struct jm_mlperf_checked *c, struct jm_err *err)
+{
+    int rc = jm_mlperf_check(s, r, revision, c, err);
+    return rc || !m ? rc : jm_mlperf_submission_check(m, s, r, NULL, c, err);
+}
+
 /* The session's parts, judged where that was asked for. What cannot be read becomes the error of the row. */
 static int session(struct work *w, struct jm_round_row *r, struct jm_err *err)
 {
     struct jm_mlperf_session *s = NULL;
     struct jm_mlperf_result x = {0};
+    struct jm_mlperf_submission *m = NULL;
     struct jm_mlperf_checked c = {0};
     struct jm_err why = {0};
     unsigned flags = w->o->check ? JM_MLPERF_READ_ALL : JM_MLPERF_NO_PTD_LOG | JM_MLPERF_NO_HASHES;
@@ -42,11 +50,14 @@ static int session(struct work *w, struct jm_round_row *r, struct jm_err *err)
     int computed = jm_mlperf_compute(s, &x, &why);
     if (computed == JM_ENOMEM || (computed && !jm_round_set(&r->error, why.text)))
         rc = jm_err_set(err, JM_ENOMEM, "out of memory while computing %s", r->path);
-    if (!rc && w->o->check)
-        rc = jm_mlperf_check(s, &x, NULL, &c, err);
     if (!rc)
-        rc = jm_mlperf_row_fill(r, s, computed ? NULL : &x, w->o->check ? &c : NULL, err);
+        rc = jm_mlperf_submission_read(r->place, s->round.name, &m, err);
+    if (!rc && w->o->check)
+        rc = jm_mlperf_judge(s, computed ? NULL : &x, NULL, m, &c, err);
+    if (!rc)
+        rc = jm_mlperf_row_fill(r, s, computed ? NULL : &x, m, w->o->check ? &c : NULL, err);
     jm_mlperf_checked_release(&c);
+    jm_mlperf_submission_free(m);
     jm_mlperf_session_free(s);
     return rc;
 }
@@ -95,14 +106,16 @@ static int job(void *self, size_t i, struct jm_err *err)
         r = jm_round_row_new();
         rc = r ? jm_mlperf_row_place(r, f->path, err) : jm_err_set(err, JM_ENOMEM, "out of memory for a row");
         if (r)
-            r->kind = f->kind == JM_FOUND_TRAINING ? JM_ROUND_TRAINING
-                      : f->kind == JM_FOUND_TINY   ? JM_ROUND_TINY
-                                                   : JM_ROUND_SESSION;
+            r->kind = f->kind == JM_FOUND_TRAINING    ? JM_ROUND_TRAINING
+                      : f->kind == JM_FOUND_TINY      ? JM_ROUND_TINY
+                      : f->kind == JM_FOUND_NAMEPLATE ? JM_ROUND_NAMEPLATE
+                                                      : JM_ROUND_SESSION;
         bool passes = !rc && (f->kind != JM_FOUND_SESSION || jm_round_passes(&w->o->filter, r, true));
         if (passes)
-            rc = f->kind == JM_FOUND_TRAINING ? training(w, r, err)
-                 : f->kind == JM_FOUND_TINY   ? tiny(w, r, err)
-                                              : session(w, r, err);
+            rc = f->kind == JM_FOUND_TRAINING    ? training(w, r, err)
+                 : f->kind == JM_FOUND_TINY      ? tiny(w, r, err)
+                 : f->kind == JM_FOUND_NAMEPLATE ? jm_mlperf_row_nameplate(r, f->path, err)
+                                                 : session(w, r, err);
         passes = passes && !rc && jm_round_passes(&w->o->filter, r, false);
         if (!passes) {
             jm_round_row_free(r);

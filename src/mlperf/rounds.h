@@ -6,6 +6,7 @@
 
 #include "import/mlperf_round.h"
 #include "mlperf/round_walk.h"
+#include "mlperf/submission.h"
 #include "model/round.h"
 
 /* Lists parted by commas, NULL: all. Case does not matter; a * or ? makes a shell pattern of an entry. Else
@@ -16,6 +17,11 @@ struct jm_round_filter {
 };
 /* unknown: whether what the row does not say (yet) passes. */
 bool jm_round_passes(const struct jm_round_filter *f, const struct jm_round_row *r, bool unknown);
+
+/* Everything that is known by rule: the session for itself (jm_mlperf_check) and in its submission. m: what
+ * stands around it; release c with jm_mlperf_checked_release, after a failure too. */
+int jm_mlperf_judge(const struct jm_mlperf_session *s, const struct jm_mlperf_result *r, const char *revision,
+                    const struct jm_mlperf_submission *m, struct jm_mlperf_checked *c, struct jm_err *err);
 
 struct jm_mlperf_rounds_opts {
     int jobs;

@@ -132,6 +132,19 @@ void jm_round_table_release(struct jm_round_table *t)
     *t = (struct jm_round_table){0};
 }
 
+const struct jm_round_row *jm_round_only(const struct jm_round_table *t)
+{
+    const struct jm_round_row *only = NULL;
+    for (size_t i = 0; i < t->n_row; i++) {
+        if (t->row[i]->kind == JM_ROUND_NAMEPLATE)
+            continue;
+        if (only)
+            return NULL;
+        only = t->row[i];
+    }
+    return only;
+}
+
 double jm_round_accelerators(const struct jm_round_row *r)
 {
     return isnan(r->nodes) ? r->accelerators : r->nodes * r->accelerators;

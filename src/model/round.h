@@ -13,7 +13,14 @@
 
 #include "base/err.h"
 
-enum jm_round_kind { JM_ROUND_SESSION, JM_ROUND_TRAINING, JM_ROUND_TINY };
+/* The last: a system whose nameplate power is declared (v6.1). It is no result. */
+enum jm_round_kind {
+    JM_ROUND_SESSION,
+    JM_ROUND_TRAINING,
+    JM_ROUND_TINY,
+    JM_ROUND_NAMEPLATE,
+    JM_ROUND_KIND_COUNT
+};
 
 /* In the order of their weight; the first: nobody judged. */
 enum jm_round_verdict { JM_RV_NONE, JM_RV_PASS, JM_RV_NOTE, JM_RV_WARN, JM_RV_FAIL };
@@ -134,6 +141,9 @@ bool jm_round_part_add(struct jm_round_row *r, const char *name, double publishe
 bool jm_round_finding_add(struct jm_round_row *r, enum jm_round_verdict v, const char *id, const char *text,
                           const char *evidence);
 void jm_round_table_release(struct jm_round_table *t);
+
+/* The only result of the table, nameplates aside; NULL: there are none or more. */
+const struct jm_round_row *jm_round_only(const struct jm_round_table *t);
 
 /* Accelerators in all nodes; NaN: not known. */
 double jm_round_accelerators(const struct jm_round_row *r);

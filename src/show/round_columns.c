@@ -105,7 +105,7 @@ static const char *reported(const struct jm_round_row *r, char buf[JM_FMT])
 
 static const char *kind(const struct jm_round_row *r)
 {
-    static const char *const names[] = {"session", "training", "tiny"};
+    static const char *const names[] = {"session", "training", "tiny", "nameplate"};
     return names[r->kind];
 }
 
@@ -119,25 +119,25 @@ N(metric, r->metric)
 N(metric_proper, r->metric_proper)
 N(performance, r->performance)
 N(samples_per_s, r->samples_per_s)
-N(tokens_per_s, r->tokens_per_s) N(seconds, r->seconds) N(queries, r->queries) N(dropped, r->dropped) N(
-    samples, counted(r->window.rows)) N(over, counted(r->window.over)) N(missed, counted(r->window.missed))
-    N(bad, counted(r->window.bad)) N(difference, jm_round_difference(r)) N(reported,
-                                                                           r->reported) N(reported_off,
-                                                                                          r->reported_off)
-        N(design, r->design_power_w) N(nodes, r->nodes) N(accelerators, jm_round_accelerators(r)) N(
-            fails, verdicts(r, JM_RV_FAIL)) N(warns, verdicts(r, JM_RV_WARN))
-            N(gap, r->max_gap_s) T(kind, kind(r)) T(round, r->round) T(division, r->division)
-                T(availability, r->availability) T(submitter, r->submitter) T(suite, r->suite) T(
-                    system,
-                    r->system) T(system_name, r->system_name)
-                    T(accelerator, r->accelerator) T(benchmark, r->benchmark) T(scenario, r->scenario) T(
-                        run_scenario,
-                        r->run_scenario) T(inferred, r->inferred ? "yes" : "no")
-                        T(metric_unit,
-                          r->metric_unit[0]
-                              ? r->metric_unit
-                              : NULL) T(performance_unit, r->performance_unit[0] ? r->performance_unit : NULL)
-                            T(path, r->path) T(error, r->error)
+N(tokens_per_s, r->tokens_per_s)
+N(seconds, r->seconds)
+N(queries, r->queries) N(dropped, r->dropped) N(samples, counted(r->window.rows))
+    N(over, counted(r->window.over)) N(missed, counted(r->window.missed)) N(bad, counted(r->window.bad))
+        N(difference, jm_round_difference(r)) N(reported, r->reported) N(reported_off, r->reported_off)
+            N(design, r->design_power_w) N(nodes, r->nodes) N(accelerators, jm_round_accelerators(r)) N(
+                fails, verdicts(r, JM_RV_FAIL)) N(warns, verdicts(r, JM_RV_WARN)) N(gap, r->max_gap_s)
+                T(kind, kind(r)) T(round, r->round) T(division, r->division) T(availability, r->availability)
+                    T(submitter, r->submitter) T(suite, r->suite) T(system, r->system) T(
+                        system_name, r->system_name) T(accelerator,
+                                                       r->accelerator) T(benchmark, r->benchmark)
+                        T(scenario, r->scenario) T(run_scenario, r->run_scenario) T(
+                            inferred,
+                            r->inferred
+                                ? "yes"
+                                : "no") T(metric_unit, r->metric_unit[0] ? r->metric_unit : NULL)
+                            T(performance_unit, r->performance_unit[0] ? r->performance_unit : NULL) T(
+                                path,
+                                r->path) T(error, r->error)
                                 T(official,
                                   r->checked ? jm_round_verdict_name(r->official)
                                              : NULL) T(own, r->checked ? jm_round_verdict_name(r->own) : NULL)
@@ -163,7 +163,7 @@ N(tokens_per_s, r->tokens_per_s) N(seconds, r->seconds) N(queries, r->queries) N
 
     /* clang-format off */
 const struct jm_round_column jm_round_columns[] = {
-    {"kind", NULL, "session, training or tiny", false, 8, NULL, t_kind, NULL, true},
+    {"kind", NULL, "session, training, tiny or nameplate", false, 8, NULL, t_kind, NULL, true},
     {"round", NULL, "Round whose rules were applied.", false, 6, NULL, t_round, NULL, true},
     {"division", NULL, "closed or open", false, 7, NULL, t_division, NULL, true},
     {"availability", NULL, "available, preview or rdi", false, 12, NULL, t_availability, NULL, true},

@@ -271,9 +271,26 @@ static void parts(struct jm_jsonw *w, const char *key, const struct jm_round_row
     jm_jsonw_end(w);
 }
 
+static void nameplate(struct jm_jsonw *w, const struct jm_round_row *r)
+{
+    jm_jsonw_object(w);
+    jm_jsonw_kstr(w, "path", r->path);
+    jm_jsonw_kstr(w, "division", r->division);
+    jm_jsonw_kstr(w, "submitter", r->submitter);
+    jm_jsonw_kstr(w, "system", r->system);
+    num(w, "watts", r->design_power_w);
+    jm_jsonw_kstr(w, "provenance", "declared");
+    jm_jsonw_kstr(w, "why", r->error);
+    jm_jsonw_end(w);
+}
+
 static void row(struct jm_jsonw *w, const struct jm_round_row *r, const struct jm_round_show *o)
 {
     bool session = r->kind == JM_ROUND_SESSION;
+    if (r->kind == JM_ROUND_NAMEPLATE) {
+        nameplate(w, r);
+        return;
+    }
     jm_jsonw_object(w);
     who(w, r);
     if (session) {
@@ -307,7 +324,7 @@ static void row(struct jm_jsonw *w, const struct jm_round_row *r, const struct j
 int jm_round_json(const struct jm_round_table *t, const struct jm_round_show *o, struct jm_str *s,
                   struct jm_err *err)
 {
-    static const char *const kinds[] = {"sessions", "training", "tiny"};
+    static const char *const kinds[] = {"sessions", "training", "tiny", "nameplates"};
     struct jm_jsonw w;
     jm_jsonw_init(&w, s, 2);
     jm_jsonw_object(&w);
@@ -330,7 +347,7 @@ int jm_round_json(const struct jm_round_table *t, const struct jm_round_show *o,
     jm_jsonw_ki64(&w, "bytes", t->bytes);
     jm_jsonw_kbool(&w, "interrupted", t->interrupted);
     jm_jsonw_end(&w);
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < JM_ROUND_KIND_COUNT; k++) {
         jm_jsonw_key(&w, kinds[k]);
         jm_jsonw_array(&w);
         for (size_t i = 0; i < t->n_row; i++)

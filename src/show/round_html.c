@@ -59,7 +59,8 @@ static void header(struct jm_str *s, const struct jm_round_table *t)
     }
     jm_str_adds(s, "</p></header><ul class='cards'>");
     card(s, "sessions", sessions, sessions == 1 ? "session with power" : "sessions with power", "");
-    card(s, "rounds", kinds_of(t, round_of), "rounds", "");
+    int64_t rounds = kinds_of(t, round_of);
+    card(s, "rounds", rounds, rounds == 1 ? "round" : "rounds", "");
     if (passed + failed + sound) {
         card(s, "official", passed, "pass the official checker of their round", "valid");
         card(s, "sound", sound, "keep our rules", "valid");
@@ -135,7 +136,7 @@ static void others(struct jm_str *s, const struct jm_round_table *t)
     bool any = false;
     for (size_t i = 0; i < t->n_row; i++) {
         const struct jm_round_row *r = t->row[i];
-        if (r->kind == JM_ROUND_SESSION)
+        if (r->kind != JM_ROUND_TRAINING && r->kind != JM_ROUND_TINY)
             continue;
         if (!any)
             jm_str_adds(s,
@@ -150,6 +151,25 @@ static void others(struct jm_str *s, const struct jm_round_table *t)
         jm_str_addf(s, "</td><td class='n'>%s</td>", jm_fmt_value(v, r->metric, r->metric_unit));
         jm_str_addf(s, "<td class='n'>%s</td><td>%s</td></tr>",
                     jm_fmt_value(v, r->metric_proper, r->metric_unit), jm_round_verdict_name(r->own));
+    }
+    if (any)
+        jm_str_adds(s, "</tbody></table></section>");
+    any = false;
+    for (size_t i = 0; i < t->n_row; i++) {
+        const struct jm_round_row *r = t->row[i];
+        if (r->kind != JM_ROUND_NAMEPLATE)
+            continue;
+        if (!any)
+            jm_str_adds(
+                s,
+                "<section><h2>Nameplates</h2><p class='dim'>Declared, not measured; no efficiency is made of "
+                "them.</p><table><tbody>");
+        any = true;
+        jm_str_adds(s, "<tr><th scope='row'>");
+        jm_svg_escape(s, r->submitter ? r->submitter : "");
+        jm_str_adds(s, " ");
+        jm_svg_escape(s, jm_round_system(r));
+        jm_str_addf(s, "</th><td class='n'>%s</td></tr>", jm_fmt_value(v, r->design_power_w, "W"));
     }
     if (any)
         jm_str_adds(s, "</tbody></table></section>");
@@ -228,18 +248,21 @@ int jm_round_html(const struct jm_round_table *t, const struct jm_round_show *o,
                 "href='data:,'><style>%s%s%s</style></head><body><main>",
                 jm_html_style, jm_html_style_parts, jm_round_style_sheet);
     header(s, t);
-    if (t->n_row == 1) {
-        jm_round_page_html(s, t->row[0], o);
-        if (t->row[0]->checked)
-            one_findings(s, t->row[0]);
+    const struct jm_round_row *only = jm_round_only(t);
+    if (only) {
+        jm_round_page_html(s, only, o);
+        if (only->checked)
+            one_findings(s, only);
     } else {
         struct jm_str picture;
         jm_str_init(&picture);
         if (jm_round_svg_trend(t, &picture)) {
             jm_str_adds(
-                s, "<section><h2>Trend over the rounds</h2><p class='dim'>A dot a result; filled where it "
-                   "may be compared: closed, available, official, no rule broken. The line joins the best of "
-                   "these. Power is of the whole system at the wall, as published.</p><div class='multi'>");
+                s,
+                "<section><h2>Trend over the rounds</h2><p class='dim'>A dot a result; filled where it "
+                "may be compared: closed, available, officially measured, passed by its round's checker. The "
+                "line joins the best "
+                "of these. Power is of the whole system at the wall, as published.</p><div class='multi'>");
             jm_str_addspan(s, jm_str_span(&picture));
             jm_str_adds(s, "</div></section>");
         }

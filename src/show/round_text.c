@@ -210,7 +210,7 @@ static void counted(struct jm_str *s, int64_t n, const char *one, const char *ma
 static void summary(struct jm_out *o, const struct jm_round_table *t)
 {
     struct jm_str line;
-    int64_t kinds[3] = {0};
+    int64_t kinds[JM_ROUND_KIND_COUNT] = {0};
     char buf[JM_FMT];
     jm_str_init(&line);
     for (size_t i = 0; i < t->n_row; i++)
@@ -218,6 +218,7 @@ static void summary(struct jm_out *o, const struct jm_round_table *t)
     counted(&line, kinds[0], "session with power", "sessions with power");
     counted(&line, kinds[1], "Training result", "Training results");
     counted(&line, kinds[2], "Tiny result", "Tiny results");
+    counted(&line, kinds[3], "declared nameplate", "declared nameplates");
     if (!line.len)
         jm_str_adds(&line, "nothing with power");
     jm_str_addf(&line, " in %s %s", jm_fmt_count(buf, t->folders), t->folders == 1 ? "folder" : "folders");
@@ -278,6 +279,30 @@ static void kinds(struct jm_out *o, const struct jm_round_table *t, enum jm_roun
             jm_out_style(o, JM_OUT_PLAIN);
         }
         jm_str_addc(o->s, '\n');
+    }
+}
+
+static void nameplates(struct jm_out *o, const struct jm_round_table *t)
+{
+    char v[JM_FMT];
+    bool any = false;
+    for (size_t i = 0; i < t->n_row; i++) {
+        const struct jm_round_row *r = t->row[i];
+        if (r->kind != JM_ROUND_NAMEPLATE)
+            continue;
+        if (!any)
+            jm_out_section(o, "Nameplates: declared, not measured; no efficiency is made of them");
+        any = true;
+        jm_str_adds(o->s, "  ");
+        jm_out_cell(o, isfinite(r->design_power_w) ? jm_fmt_value(v, r->design_power_w, "W") : "no value", 9,
+                    true);
+        jm_str_adds(o->s, "  ");
+        struct jm_str who;
+        jm_str_init(&who);
+        jm_str_addf(&who, "%s%s%s", r->submitter ? r->submitter : "", r->submitter ? " " : "",
+                    jm_round_system(r));
+        jm_out_wrap(o, who.buf, 15, 13);
+        jm_str_release(&who);
     }
 }
 
@@ -366,8 +391,8 @@ int jm_round_text(const struct jm_round_table *t, const struct jm_round_show *o,
     int rc = choose(&l, t, o, grouped, err);
     if (rc)
         return rc;
-    if (o->detail && t->n_row == 1) {
-        jm_round_page(&out, t->row[0], o);
+    if (o->detail && jm_round_only(t)) {
+        jm_round_page(&out, jm_round_only(t), o);
         return jm_str_ok(s, "the page of the result", err);
     }
     summary(&out, t);
@@ -390,6 +415,7 @@ int jm_round_text(const struct jm_round_table *t, const struct jm_round_show *o,
     }
     kinds(&out, t, JM_ROUND_TRAINING, "Training");
     kinds(&out, t, JM_ROUND_TINY, "Tiny");
+    nameplates(&out, t);
     if (before)
         legend(&out, t, o);
     jm_round_findings(&out, t);

@@ -195,6 +195,22 @@ class Rounds(Base):
         self.assertNotIn("<script", text)
         self.assertNotRegex(text, r"(src|href)='http")
 
+    def test_nameplate_is_declared_and_divides_nothing(self):
+        top = os.path.join(self.dir, "plates")
+        tree = mlperftree.Tree(top, round="v6.1", submitter="ACME", system="box")
+        s = tree.result("resnet50", "Offline", watts=100, seconds=20)
+        tree.nameplate("box:\n- a:\n  Min PSUs Needed: 1\n  PSUs:\n  - PowerCapacityWatts: 400\n"
+                       "  - PowerCapacityWatts: 300\n")
+        d = self.json(top)
+        self.assertEqual([(n["system"], n["submitter"], n["watts"], n["provenance"]) for n in d["nameplates"]],
+                         [("box", "ACME", 400, "declared")])
+        r = d["sessions"][0]
+        self.assertEqual(r["design_power"], {"watts": 400, "provenance": "declared"})
+        self.assertAlmostEqual(r["published"]["power_w"], s.watts, delta=1e-9)
+        self.assertIn("nameplate         400.0 W, declared", self.show(top))
+        shutil.rmtree(os.path.join(top, "closed", "ACME", "results"))
+        self.assertIn("declared, not measured", self.show(top))
+
     def test_reported_values(self):
         root = self.rounds[0]
         s, watts = self.made["v4.1", "box"][0], self.made["v4.1", "box"][0].watts
@@ -368,6 +384,8 @@ class Corpus(Base):
             self.assertAlmostEqual(p["metric"] / e["metric"], 1, delta=1e-9, msg=name)
             self.assertAlmostEqual(p["power_w"] / e["avg_W"], 1, delta=1e-9, msg=name)
             self.assertEqual(p["unit"], e["unit"], name)
+            # the same quantity in the same unit, however it was inferred
+            self.assertAlmostEqual(rows[name]["proper"]["metric"] / p["metric"], 1, delta=0.01, msg=name)
             if e["published"] is not None:
                 self.assertEqual(rows[name]["reported"]["value"], e["published"])
                 self.assertTrue(rows[name]["reported"]["agrees"], name)
