@@ -26,6 +26,8 @@ static double factor(const char *from, const char *to)
                  {"s", "s", 1},
                  {"min", "s", 60},
                  {"mJ", "J", 1e-3},
+                 {"uJ", "J", 1e-6},
+                 {"uJ/inf.", "J/request", 1e-6},
                  {"kJ", "J", 1e3},
                  {"MJ", "J", 1e6},
                  {"Wh", "J", 3600},

@@ -14,7 +14,7 @@
 
 #include "base/banned.h"
 
-extern const struct jm_importer jm_import_mlperf;
+extern const struct jm_importer jm_import_mlperf, jm_import_mlperf_training, jm_import_mlperf_tiny;
 extern const struct jm_importer jm_import_vllm;
 extern const struct jm_importer jm_import_sglang;
 extern const struct jm_importer jm_import_llama_bench;
@@ -32,6 +32,8 @@ extern const struct jm_importer jm_import_inference_perf;
 /* clang-format off: one line an importer */
 const struct jm_importer *const jm_importers[] = {
     &jm_import_mlperf,
+    &jm_import_mlperf_training,
+    &jm_import_mlperf_tiny,
     &jm_import_loadgen,
     &jm_import_vllm,
     &jm_import_sglang,

@@ -82,6 +82,12 @@ int jm_training_look(const char *path, struct jm_training_look *out, struct jm_e
 int jm_training_points(const char *path, const struct jm_training_look *look, jm_training_point_fn fn,
                        void *self, struct jm_err *err);
 
+/* What to add to the stamps of a log that shows no reading near the run: its clock is hours off. Quarter
+ * hours are taken for a time zone (*zone); else its start is laid on that of a log that does overlap the run
+ * (reference), if there is one. 0: nothing. */
+int64_t jm_training_shift(const struct jm_training_look *l, int64_t run_a_us, int64_t run_b_us,
+                          bool has_reference, int64_t reference_us, bool *zone);
+
 /* "v4.1" of a path that names a round, "" where none does. */
 void jm_training_round(const char *path, char round[8]);
 

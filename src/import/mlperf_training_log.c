@@ -225,3 +225,20 @@ int jm_training_points(const char *path, const struct jm_training_look *look, jm
     free(k.v);
     return rc;
 }
+
+#define ZONE_US (900 * INT64_C(1000000))
+#define NEAR_US (30 * INT64_C(1000000))
+
+int64_t jm_training_shift(const struct jm_training_look *l, int64_t run_a_us, int64_t run_b_us,
+                          bool has_reference, int64_t reference_us, bool *zone)
+{
+    *zone = false;
+    if (!l->readings || (l->last_us > run_a_us && l->first_us < run_b_us))
+        return 0;
+    int64_t mine = l->has_start ? l->start_us : l->first_us;
+    int64_t raw = (has_reference ? reference_us : run_a_us) - mine;
+    int64_t whole = (raw >= 0 ? raw + ZONE_US / 2 : raw - ZONE_US / 2) / ZONE_US * ZONE_US;
+    int64_t apart = raw > whole ? raw - whole : whole - raw;
+    *zone = whole && apart <= (has_reference ? NEAR_US : 2 * NEAR_US);
+    return *zone ? whole : has_reference ? raw : 0;
+}

@@ -9,8 +9,6 @@
 #include "base/banned.h"
 
 #define LATE_S   1.5 /* at least one reading a second: above it one was left out */
-#define ZONE_US  (900 * INT64_C(1000000))
-#define NEAR_US  (30 * INT64_C(1000000))
 #define EDGE_S   2.5
 #define EDGE_REL 0.01
 
@@ -157,25 +155,6 @@ static void finish(struct proper *p)
     o->mean_w = run_s > 0 ? o->input_j / run_s : NAN;
 }
 
-/* A clock that is hours off shows no reading near the run. Quarter hours are time zones; else the starts are
- * laid on each other. */
-static int64_t shift_of(const struct jm_training_look *l, const struct jm_training_span *run,
-                        int64_t reference, bool has_reference, struct jm_training_part *out)
-{
-    if (!l->readings || (l->last_us > run->a_us && l->first_us < run->b_us))
-        return 0;
-    int64_t mine = l->has_start ? l->start_us : l->first_us;
-    int64_t raw = (has_reference ? reference : run->a_us) - mine;
-    int64_t zone = (raw >= 0 ? raw + ZONE_US / 2 : raw - ZONE_US / 2) / ZONE_US * ZONE_US;
-    int64_t apart = raw > zone ? raw - zone : zone - raw;
-    bool near = zone && apart <= (has_reference ? NEAR_US : 2 * NEAR_US);
-    if (!near && !has_reference)
-        return 0; /* nothing to lay it on */
-    out->offset_is_zone = near;
-    out->offset_s = s_of(near ? zone : raw);
-    return near ? zone : raw;
-}
-
 struct both {
     struct published p;
     struct proper q;
@@ -203,7 +182,9 @@ int jm_training_part_read(const char *path, const struct jm_training_look *look,
     out->measured_s = look->has_start && look->has_stop ? s_of(look->stop_us - look->start_us) : NAN;
     snprintf(out->type, sizeof out->type, "%s", look->type);
     k.q = (struct proper){.a = run->a_us, .b = run->b_us, .out = out};
-    k.q.shift = shift_of(look, run, reference_us, has_reference, out);
+    k.q.shift =
+        jm_training_shift(look, run->a_us, run->b_us, has_reference, reference_us, &out->offset_is_zone);
+    out->offset_s = s_of(k.q.shift);
     int rc = jm_training_points(path, look, on_point, &k, err);
     if (rc == JM_ELIMIT && err) {
         snprintf(out->why, sizeof out->why, "%.250s", err->text);

@@ -49,14 +49,16 @@ bool jm_claims_shown(const struct jm_report *r, size_t i, bool all)
 /* Unit of what is compared: a claim's own, or that of its metric, which is the same up to a prefix. */
 static const char *unit_of(const struct jm_claim *k)
 {
-    static const char *const seconds[] = {"ms", "us", "ns", "min"}, *const joules[] = {"mJ", "kJ", "MJ", "Wh",
-                                                                                       "kWh"};
+    static const char *const seconds[] = {"ms", "us", "ns", "min"}, *const joules[] = {"uJ", "mJ", "kJ",
+                                                                                       "MJ", "Wh", "kWh"};
     for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++)
         if (strcmp(k->unit, seconds[i]) == 0)
             return "s";
     for (size_t i = 0; i < sizeof joules / sizeof joules[0]; i++)
         if (strcmp(k->unit, joules[i]) == 0)
             return "J";
+    if (strcmp(k->unit, "uJ/inf.") == 0)
+        return "J/request";
     return k->unit;
 }
 
