@@ -93,46 +93,59 @@ static struct jm_span plain(const char *name, char buf[64], bool *interactive)
     return (struct jm_span){buf, n};
 }
 
-static struct jm_span benchmarks(void)
+enum { MODEL, NAMES, HOLDS, FIRST, LAST, COLUMNS, MAX_ROWS = 64 };
+
+/* The rows of benchmarks.tsv that a round has. */
+struct rows {
+    struct jm_span c[MAX_ROWS][COLUMNS];
+    size_t n;
+};
+
+static void of_round(const char *round, struct rows *t)
 {
-    return (struct jm_span){(const char *)jm_mlperf_benchmarks_tsv, jm_mlperf_benchmarks_tsv_len};
+    struct jm_span rest = {(const char *)jm_mlperf_benchmarks_tsv, jm_mlperf_benchmarks_tsv_len};
+    t->n = 0;
+    while (t->n < MAX_ROWS && row(&rest, t->c[t->n], COLUMNS))
+        t->n += in_round(round, t->c[t->n][FIRST], t->c[t->n][LAST]);
+}
+
+static void found(const char *name, struct jm_span model, struct jm_mlperf_benchmark *out)
+{
+    copy(out->name, sizeof out->name, jm_span_of(name));
+    copy(out->model, sizeof out->model, model);
 }
 
 /* exact: no guess. */
-static bool named(const char *name, const char *round, bool exact, struct jm_mlperf_benchmark *out)
+static bool named(const struct rows *t, const char *name, bool exact, struct jm_mlperf_benchmark *out)
 {
-    struct jm_span rest = benchmarks(), c[5];
     char buf[64];
     bool interactive;
     struct jm_span want = plain(name, buf, &interactive);
     if (!want.n || strlen(name) >= sizeof out->name)
         return false;
-    while (row(&rest, c, 5)) {
-        if (!in_round(round, c[3], c[4]) || !(jm_span_ieq(want, c[0]) || among(c[1], want)))
-            continue;
-        *out = (struct jm_mlperf_benchmark){.interactive = interactive};
-        copy(out->name, sizeof out->name, jm_span_of(name));
-        copy(out->model, sizeof out->model, c[0]);
-        return true;
-    }
-    rest = benchmarks();
-    while (!exact && row(&rest, c, 5)) {
-        if (!in_round(round, c[3], c[4]) || !holds(name, c[2]))
-            continue;
-        *out = (struct jm_mlperf_benchmark){.guessed = true};
-        copy(out->name, sizeof out->name, jm_span_of(name));
-        copy(out->model, sizeof out->model, c[0]);
-        return true;
-    }
+    for (size_t i = 0; i < t->n; i++)
+        if (jm_span_ieq(want, t->c[i][MODEL]) || among(t->c[i][NAMES], want)) {
+            *out = (struct jm_mlperf_benchmark){.interactive = interactive};
+            found(name, t->c[i][MODEL], out);
+            return true;
+        }
+    for (size_t i = 0; !exact && i < t->n; i++)
+        if (holds(name, t->c[i][HOLDS])) {
+            *out = (struct jm_mlperf_benchmark){.guessed = true};
+            found(name, t->c[i][MODEL], out);
+            return true;
+        }
     return false;
 }
 
 bool jm_mlperf_benchmark_named(const char *name, const char *round, struct jm_mlperf_benchmark *out)
 {
-    return named(name, round, false, out);
+    struct rows t;
+    of_round(round, &t);
+    return named(&t, name, false, out);
 }
 
-static bool parts(const char *folder, const char *round, size_t len, bool exact,
+static bool parts(const struct rows *t, const char *folder, size_t len, bool exact,
                   struct jm_mlperf_benchmark *out)
 {
     size_t start[32], n = 0;
@@ -143,7 +156,7 @@ static bool parts(const char *folder, const char *round, size_t len, bool exact,
         char part[256];
         size_t to = i + len < n ? start[i + len] - 1 : strlen(folder);
         snprintf(part, sizeof part, "%.*s", (int)(to - start[i]), folder + start[i]);
-        if (named(part, round, exact, out))
+        if (named(t, part, exact, out))
             return true;
     }
     return false;
@@ -152,18 +165,20 @@ static bool parts(const char *folder, const char *round, size_t len, bool exact,
 /* A known name among the parts of a folder's name, which "_" parts: "v4.1_NVIDIA_H200_gptj-99_Offline". A
  * name may hold "_" itself ("llama3_1-8b"), so runs of parts are tried, the longest first; a guess takes one
  * part. */
-static bool inside(const char *folder, const char *round, struct jm_mlperf_benchmark *out)
+static bool inside(const struct rows *t, const char *folder, struct jm_mlperf_benchmark *out)
 {
     for (size_t len = 3; len >= 1; len--)
-        if (parts(folder, round, len, true, out))
+        if (parts(t, folder, len, true, out))
             return true;
-    return parts(folder, round, 1, false, out);
+    return parts(t, folder, 1, false, out);
 }
 
 bool jm_mlperf_benchmark_of(const char *path, const char *round, struct jm_mlperf_benchmark *out)
 {
     char real[4096], *part[128];
     size_t n = 0;
+    struct rows t, any;
+    of_round(round, &t);
     char *abs = realpath(path, NULL);
     snprintf(real, sizeof real, "%s", abs ? abs : path);
     free(abs);
@@ -178,7 +193,10 @@ bool jm_mlperf_benchmark_of(const char *path, const char *round, struct jm_mlper
     for (size_t i = n; i-- > 0;) {
         if (strcmp(part[i], "results") != 0 || i + 2 >= n)
             continue;
-        if (named(part[i + 2], round, false, out) || named(part[i + 2], NULL, false, out))
+        if (named(&t, part[i + 2], false, out))
+            return true;
+        of_round(NULL, &any);
+        if (named(&any, part[i + 2], false, out))
             return true;
         if (i + 3 >= n || !jm_mlperf_claimed(part[i + 3]))
             continue; /* some other folder of that name */
@@ -187,10 +205,10 @@ bool jm_mlperf_benchmark_of(const char *path, const char *round, struct jm_mlper
         return true;
     }
     for (size_t i = n; i-- > 1;)
-        if (jm_mlperf_claimed(part[i]) && named(part[i - 1], round, false, out))
+        if (jm_mlperf_claimed(part[i]) && named(&t, part[i - 1], false, out))
             return true;
     for (size_t i = n; i-- > 0;)
-        if (inside(part[i], round, out))
+        if (inside(&t, part[i], out))
             return true;
     return false;
 }

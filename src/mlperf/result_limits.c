@@ -110,9 +110,9 @@ static bool ranges_of_log(const struct jm_mlperf_ptd_log *log, struct ranges *r)
         now.volts[i] = now.amps[i] = NAN;
     bool found = false;
     for (size_t i = 0; i < log->n_events && !found; i++) {
-        struct jm_span text = jm_span_of(log->events[i].text);
-        if (log->events[i].analyzer > 1)
+        if (log->events[i].kind != JM_MLPERF_EV_INFO || log->events[i].analyzer > 1)
             continue;
+        struct jm_span text = jm_span_of(log->events[i].text);
         if (jm_span_starts(text, JM_SPAN("Go with mark ")) && jm_span_find(text, JM_SPAN("_testing'")) >= 0)
             found = true;
         else
@@ -158,7 +158,8 @@ static double value(struct jm_span reply, int n)
 static int crest_of(const struct jm_mlperf_ptd_log *log)
 {
     for (size_t i = 0; i < log->n_events; i++) {
-        const char *at = log->events[i].text ? strstr(log->events[i].text, " and CF ") : NULL;
+        const struct jm_mlperf_event *e = &log->events[i];
+        const char *at = e->kind == JM_MLPERF_EV_ERROR && e->text ? strstr(e->text, " and CF ") : NULL;
         if (at && (at[8] == '3' || at[8] == '6'))
             return at[8] - '0';
     }

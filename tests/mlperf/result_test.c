@@ -551,6 +551,7 @@ static void clipped(void **state)
     struct made *m = of_600_w();
     said(m, "YokogawaWT210", "245.470000", "3.300000");
     m->s.power[JM_MLPERF_TESTING].window.over = 7;
+    m->event.kind = JM_MLPERF_EV_ERROR;
     m->event.text = "ERROR: Current exceeds peak value allowed for range 5.00A and CF 6.";
     m->s.ptd_log.events = &m->event;
     m->s.ptd_log.n_events = 1;
