@@ -157,8 +157,8 @@ int main(int argc, char **argv)
     puts("\n## Names of benchmarks\n\n-99 and -99.9 at the end of a name are accuracy targets and no part of "
          "it.\n");
     tabs(jm_mlperf_benchmarks_tsv, jm_mlperf_benchmarks_tsv_len,
-         "| benchmark | other names | taken for it where a name holds | from | to |",
-         "| --- | --- | --- | --- | --- |");
+         "| benchmark | other names | taken for it where a name holds | from | to | samples |",
+         "| --- | --- | --- | --- | --- | --- |");
     analyzers();
     return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 4;
 }

@@ -93,7 +93,7 @@ static struct jm_span plain(const char *name, char buf[64], bool *interactive)
     return (struct jm_span){buf, n};
 }
 
-enum { MODEL, NAMES, HOLDS, FIRST, LAST, COLUMNS, MAX_ROWS = 64 };
+enum { MODEL, NAMES, HOLDS, FIRST, LAST, SAMPLES, COLUMNS, MAX_ROWS = 64 };
 
 /* The rows of benchmarks.tsv that a round has. */
 struct rows {
@@ -143,6 +143,38 @@ bool jm_mlperf_benchmark_named(const char *name, const char *round, struct jm_ml
     struct rows t;
     of_round(round, &t);
     return named(&t, name, false, out);
+}
+
+bool jm_mlperf_benchmark_of_log(const char *sut_name, double samples, const char *round,
+                                struct jm_mlperf_benchmark *out)
+{
+    struct rows t;
+    char buf[64], count[32];
+    struct jm_span name = jm_span_of(sut_name);
+    of_round(round, &t);
+    if (jm_span_ends(name, JM_SPAN("-SUT"))) { /* "llama2-70b-Server-SUT" */
+        snprintf(buf, sizeof buf, "%.*s", (int)(name.n < 64 ? name.n - 4 : 0), name.p);
+        char *dash = strrchr(buf, '-');
+        if (dash && jm_mlperf_claimed(dash + 1))
+            *dash = 0;
+        if (named(&t, buf, true, out))
+            return true;
+    }
+    if (!(samples > 0) || samples > 1e9)
+        return false;
+    snprintf(count, sizeof count, "%.0f", samples);
+    size_t at = 0, n = 0;
+    for (size_t i = 0; i < t.n; i++)
+        if (among(t.c[i][SAMPLES], jm_span_of(count))) {
+            at = i;
+            n++;
+        }
+    if (n != 1)
+        return false;
+    *out = (struct jm_mlperf_benchmark){.guessed = true};
+    copy(out->name, sizeof out->name, t.c[at][MODEL]);
+    copy(out->model, sizeof out->model, t.c[at][MODEL]);
+    return true;
 }
 
 static bool parts(const struct rows *t, const char *folder, size_t len, bool exact,

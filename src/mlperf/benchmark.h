@@ -22,6 +22,11 @@ bool jm_mlperf_benchmark_named(const char *name, const char *round, struct jm_ml
  * folder above one that names a scenario; else a known name inside a folder's, parted by "_". */
 bool jm_mlperf_benchmark_of(const char *path, const char *round, struct jm_mlperf_benchmark *out);
 
+/* From LoadGen's log, where no path names it: sut_name ("llama2-70b-Server-SUT"; NULL: none), else the size
+ * of the data set where only one benchmark of the round has it (NaN: not known). */
+bool jm_mlperf_benchmark_of_log(const char *sut_name, double samples, const char *round,
+                                struct jm_mlperf_benchmark *out);
+
 struct jm_mlperf_metric {
     char key[64];  /* of LoadGen's detail log */
     char unit[16]; /* "Tokens/s" */

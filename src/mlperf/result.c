@@ -239,6 +239,7 @@ int jm_mlperf_compute(const struct jm_mlperf_session *s, struct jm_mlperf_result
         .decoded_w = NAN,
         .metric = NAN,
         .metric_unit = "Watts",
+        .named_by = "",
         .mj_per_stream = none("mJ/stream"),
         .performance = NAN,
         .efficiency = NAN,
@@ -253,8 +254,11 @@ int jm_mlperf_compute(const struct jm_mlperf_session *s, struct jm_mlperf_result
         .a_range = NAN,
     };
     snprintf(out->scenario, sizeof out->scenario, "%s", claimed ? spelled(claimed) : "");
-    if (jm_mlperf_benchmark_of(s->root, s->round.name, &b) ||
-        jm_mlperf_benchmark_of(s->dir, s->round.name, &b)) {
+    bool by_path = jm_mlperf_benchmark_of(s->root, s->round.name, &b) ||
+                   jm_mlperf_benchmark_of(s->dir, s->round.name, &b);
+    if (by_path || jm_mlperf_benchmark_of_log(text(s, "sut_name"), number(s, "qsl_reported_total_count"),
+                                              s->round.name, &b)) {
+        out->named_by = by_path ? "path" : "log";
         snprintf(out->benchmark, sizeof out->benchmark, "%s", b.name);
         snprintf(out->model, sizeof out->model, "%s", b.model);
         out->interactive = b.interactive;

@@ -46,8 +46,9 @@ struct jm_mlperf_result {
     /* benchmark as the submission names it, "llama2-70b-99", "resnet"; model without its accuracy target and
      * by its public name, "llama2-70b", "resnet50"; "": not known */
     char benchmark[64], scenario[24], model[64];
+    const char *named_by; /* "path", "log": what the benchmark is known by; "": not known */
     bool interactive;
-    bool inferred; /* claimed scenario is not that of the run */
+    bool inferred;           /* claimed scenario is not that of the run */
     double seconds, queries; /* queries of the run, of v1.x samples or an estimate; NaN: no stream */
     struct jm_mlperf_pair power, energy; /* W; J over the load window */
     double decoded_w;                    /* plain mean, over-range samples decoded, bad and missed left out */

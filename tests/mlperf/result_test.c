@@ -666,6 +666,29 @@ static void names(void **state)
             fail_msg("%s: \"%s\", \"%s\", %d", cases[i].path, b.name, b.model, b.interactive);
     }
     struct jm_mlperf_benchmark b;
+    /* what the logs of public sessions have */
+    static const struct {
+        const char *sut, *round, *model;
+        double samples;
+    } logs[] = {
+        {"llama2-70b-Server-SUT", "v4.1", "llama2-70b", 24576},
+        {"gptj-Offline-SUT", "v4.1", "gptj", 13368},
+        {"PySUT", "v5.1", "llama3.1-8b", 13368}, /* gptj's size too, which v5.1 has no more */
+        {"PySUT", "v4.0", "gptj", 13368},
+        {"PySUT", "v5.1", "llama3.1-405b", 8313},
+        {"KILT_SERVER", "v4.1", "resnet50", 50000},
+        {"LWIS_Server", "v1.0", "", 5000}, /* ssd-resnet34's and ssd-mobilenet's */
+        {"", "v5.1", "", NAN},
+        {NULL, "v5.1", "", 1},
+        {"-SUT", "v5.1", "", NAN},
+        {"llama2-70b-Server-SUT-a-name-that-is-longer-than-what-there-is-room-for-in-any-table-SUT", "v5.1",
+         "", NAN},
+    };
+    for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
+        b = (struct jm_mlperf_benchmark){0};
+        jm_mlperf_benchmark_of_log(logs[i].sut, logs[i].samples, logs[i].round, &b);
+        assert_string_equal(b.model, logs[i].model);
+    }
     assert_false(jm_mlperf_benchmark_named("", NULL, &b));
     assert_false(jm_mlperf_benchmark_named("nothing", NULL, &b));
     assert_false(jm_mlperf_benchmark_named("mixtral-8x7b", "v3.0", &b)); /* not yet */
