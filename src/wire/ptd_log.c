@@ -30,28 +30,32 @@ static size_t next_stamp(struct jm_span s, size_t from, int64_t *t)
     return s.n;
 }
 
-/* Where the word stands, or -1. All have a colon at their end, which is rare. */
-static ptrdiff_t word(struct jm_span s, struct jm_span w)
+/* Does the word of n letters stand before the colon at p + at? */
+static bool before(struct jm_span s, size_t at, const char *word, size_t n)
 {
-    return jm_span_find(s, w);
+    return at >= n && memcmp(s.p + at - n, word, n) == 0;
 }
 
+/* "ERROR:" counts more than "WARNING:", capitals more than the others. */
 static void classify(struct jm_ptd_message *m)
 {
-    m->kind = JM_PTD_INFO;
-    m->upper = m->note = false;
-    if (jm_span_chr(m->text, ':') < 0)
-        return;
-    bool lower = word(m->text, JM_SPAN("Error:")) >= 0;
-    m->upper = word(m->text, JM_SPAN("ERROR:")) >= 0;
-    if (m->upper || lower) {
-        m->kind = JM_PTD_ERROR;
-        return;
+    struct jm_span s = m->text;
+    int best = 0;
+    for (size_t at = 0; at < s.n; at++) {
+        const char *colon = memchr(s.p + at, ':', s.n - at);
+        if (!colon)
+            break;
+        at = (size_t)(colon - s.p);
+        int found = before(s, at, "ERROR", 5)     ? 4
+                    : before(s, at, "Error", 5)   ? 3
+                    : before(s, at, "WARNING", 7) ? 2
+                    : before(s, at, "Warning", 7) ? 1
+                                                  : 0;
+        best = found > best ? found : best;
     }
-    lower = word(m->text, JM_SPAN("Warning:")) >= 0;
-    m->upper = word(m->text, JM_SPAN("WARNING:")) >= 0;
-    if (m->upper || lower)
-        m->kind = JM_PTD_WARNING;
+    m->kind = best >= 3 ? JM_PTD_ERROR : best ? JM_PTD_WARNING : JM_PTD_INFO;
+    m->upper = best == 4 || best == 2;
+    m->note = false;
 }
 
 /* How the measurement went. Answers to the client other than samples are notes too. */
