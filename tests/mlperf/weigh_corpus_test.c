@@ -13,11 +13,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "imported.h"
+
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "compute/compute.h"
-#include "import/import.h"
 #include "mlperf/session.h"
 #include "wire/spl.h"
 
@@ -28,31 +28,6 @@ static void near(const char *name, const char *what, double got, double want, do
     if (!(fabs(got - want) <= rel * fabs(want)))
         print_error("%s: %s is %.17g, expected %.17g\n", name, what, got, want);
     assert_true(fabs(got - want) <= rel * fabs(want));
-}
-
-static double imported_watts(const char *path)
-{
-    char out[256];
-    struct jm_err err = {0};
-    struct jm_import_opts io = {.overwrite = true};
-    struct jm_compute_opts co;
-    struct jm_report *r;
-    struct jm_run *run;
-    snprintf(out, sizeof out, "weigh_corpus_test.%d.jmr", (int)getpid());
-    const struct jm_importer *imp = jm_importer_find(NULL, path, &err);
-    assert_non_null(imp);
-    if (imp->import(path, out, &io, &err))
-        fail_msg("%s: %s", path, err.text);
-    assert_int_equal(jm_run_open(out, &run, &err), 0);
-    jm_compute_defaults(&co);
-    assert_int_equal(jm_compute(run, &co, &r, &err), 0);
-    const struct jm_result *mean = jm_report_find(r, "power.mean", JM_B_WALL, -2);
-    assert_true(mean && mean->q.have);
-    double watts = mean->q.value;
-    jm_report_free(r);
-    jm_run_close(run);
-    unlink(out);
-    return watts;
 }
 
 static int64_t integer(const struct jm_json *c, const char *key)
@@ -131,7 +106,8 @@ static void sessions(void **state)
             fail_msg("%s", err.text);
         expected(path, c, s);
         const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
-        near(path, "time-weighted power", p->joules / p->seconds, imported_watts(path), 1e-9);
+        near(path, "time-weighted power", p->joules / p->seconds, imported_watts(path, "weigh_corpus_test"),
+             1e-9);
         jm_mlperf_session_free(s);
         n++;
     }
