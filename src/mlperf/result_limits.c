@@ -18,6 +18,7 @@
 #include "base/num.h"
 #include "base/span.h"
 #include "mlperf/instrument.h"
+#include "mlperf/ranges.h"
 
 #include "base/banned.h"
 
@@ -31,6 +32,7 @@ struct asked {
     double volts, amps;                /* NAN: automatic or not known */
     struct jm_span watts, uncertainty; /* last replies after the testing phase began */
     int identified;
+    bool stand_in; /* a simulated one, by its own words */
 };
 
 static double range_asked(const struct jm_mlperf_message *m)
@@ -53,6 +55,8 @@ static void conversation(const struct jm_mlperf_side *server, struct asked *a)
             continue;
         if (jm_span_is(jm_span_trim(cmd), "Identify")) {
             a->identified++;
+            a->stand_in |=
+                jm_span_find(reply, JM_SPAN("JOULEMARK")) >= 0 || jm_span_find(reply, JM_SPAN(",SIM;")) >= 0;
             jm_span_field(&reply, ',', &a->model);
         } else if (jm_span_starts(cmd, JM_SPAN("SR,V,"))) {
             v = range_asked(m);
@@ -71,74 +75,10 @@ static void conversation(const struct jm_mlperf_side *server, struct asked *a)
     }
 }
 
-/* The ranges in force while testing; [0]: of all inputs, else of an input alone. NAN: not known. */
-struct ranges {
-    double volts[1 + JM_MLPERF_INPUTS], amps[1 + JM_MLPERF_INPUTS];
-    bool logged; /* PTDaemon's log says them, else they are the next larger ones than what was asked */
-};
-
-/* "Volt range set to 300.000000V", "Amp range for channel 2, physical channel 2, set to 40.000000A" (the unit
- * of both is written A there), "Ampere range set to Auto". */
-static void logged_range(struct jm_span text, struct ranges *r)
-{
-    bool volts = jm_span_starts(text, JM_SPAN("Volt"));
-    ptrdiff_t at = jm_span_find(text, JM_SPAN("set to ")), chan = jm_span_find(text, JM_SPAN("for channel "));
-    int64_t input = 0;
-    double v = NAN;
-    if (at < 0 || (!volts && !jm_span_starts(text, JM_SPAN("Amp"))))
-        return;
-    struct jm_span value = jm_span_trim(jm_span_sub(text, (size_t)at + 7, text.n)), number;
-    if (chan >= 0) {
-        struct jm_span rest = jm_span_sub(text, (size_t)chan + 12, text.n);
-        if (!jm_span_field(&rest, ',', &number) || jm_num_i64(number, &input) || input < 1 ||
-            input > JM_MLPERF_INPUTS)
-            return;
-    }
-    if (value.n && (jm_num_double(jm_span_sub(value, 0, value.n - 1), &v) || !(v > 0)))
-        v = NAN;
-    double *list = volts ? r->volts : r->amps;
-    if (!input)
-        for (int i = 1; i <= JM_MLPERF_INPUTS; i++) /* a setting of all of them */
-            list[i] = NAN;
-    list[input] = v;
-}
-
-static bool ranges_of_log(const struct jm_mlperf_ptd_log *log, struct ranges *r)
-{
-    struct ranges now;
-    for (int i = 0; i <= JM_MLPERF_INPUTS; i++)
-        now.volts[i] = now.amps[i] = NAN;
-    bool found = false;
-    for (size_t i = 0; i < log->n_events && !found; i++) {
-        if (log->events[i].kind != JM_MLPERF_EV_INFO || log->events[i].analyzer > 1)
-            continue;
-        struct jm_span text = jm_span_of(log->events[i].text);
-        if (jm_span_starts(text, JM_SPAN("Go with mark ")) && jm_span_find(text, JM_SPAN("_testing'")) >= 0)
-            found = true;
-        else
-            logged_range(text, &now);
-    }
-    bool v = isfinite(now.volts[0]) || isfinite(now.volts[1]),
-         a = isfinite(now.amps[0]) || isfinite(now.amps[1]);
-    if (!found || !v || !a)
-        return false;
-    *r = now;
-    r->logged = true;
-    return true;
-}
-
-/* The range of an input, else of all of them. */
-static double of_input(const double list[1 + JM_MLPERF_INPUTS], int input)
-{
-    if (input == 0) /* the one input of a log without channels */
-        return isfinite(list[0]) ? list[0] : list[1];
-    return isfinite(list[input]) ? list[input] : list[0];
-}
-
 static bool alike(const double list[1 + JM_MLPERF_INPUTS], int n)
 {
     for (int i = 1; i < n; i++)
-        if (of_input(list, i) != of_input(list, i + 1))
+        if (jm_mlperf_range_of(list, i) != jm_mlperf_range_of(list, i + 1))
             return false;
     return true;
 }
@@ -187,7 +127,7 @@ static double clocks_apart(const struct jm_mlperf_side *client)
 /* ---- the terms */
 
 static double accuracy_w(const struct jm_mlperf_power *p, const struct jm_mlperf_instrument *m,
-                         const struct ranges *r, int crest)
+                         const struct jm_mlperf_ranges *r, int crest)
 {
     int n = p->channels;
     double sum = 0;
@@ -198,8 +138,32 @@ static double accuracy_w(const struct jm_mlperf_power *p, const struct jm_mlperf
         if (!in->n_known)
             return NAN;
         double k = (double)in->n_known;
-        sum += jm_mlperf_limits_w(m, of_input(r->volts, i), of_input(r->amps, i), crest, in->known_watts / k,
-                                  in->ratio / k, in->tangent / k);
+        sum += jm_mlperf_limits_w(m, jm_mlperf_range_of(r->volts, i), jm_mlperf_range_of(r->amps, i), crest,
+                                  in->known_watts / k, in->ratio / k, in->tangent / k);
+    }
+    return sum > 0 ? sum : NAN;
+}
+
+/* Of several analyzers: each one's own model and ranges, as PTDaemon's log says them, on what it measured as
+ * a whole. models: their names, in words. */
+static double accuracy_of_all(const struct jm_mlperf_session *s, int crest, char *models, size_t n)
+{
+    const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
+    double sum = 0;
+    models[0] = 0;
+    for (int i = 1; i <= p->analyzers && i <= JM_MLPERF_INPUTS; i++) {
+        const struct jm_mlperf_input *in = &p->input[i];
+        struct jm_mlperf_instrument m;
+        struct jm_mlperf_ranges g;
+        struct jm_span model = jm_mlperf_model_logged(&s->ptd_log, i);
+        if (!in->n_known || !jm_mlperf_instrument_find(model, &m) || !m.known ||
+            jm_span_find(model, JM_SPAN("_multichannel")) >= 0 ||
+            !jm_mlperf_ranges_logged(&s->ptd_log, i, &g))
+            return NAN;
+        double k = (double)in->n_known, v = jm_mlperf_range_of(g.volts, 0), a = jm_mlperf_range_of(g.amps, 0);
+        sum += jm_mlperf_limits_w(&m, v, a, crest, in->known_watts / k, in->ratio / k, in->tangent / k);
+        size_t at = strlen(models);
+        snprintf(models + at, n - at, "%s%s on %g V x %g A", i > 1 ? ", " : "", m.model, v, a);
     }
     return sum > 0 ? sum : NAN;
 }
@@ -214,8 +178,10 @@ static void ptd_beside(const struct jm_mlperf_power *p, const struct asked *a,
 {
     struct jm_mlperf_ptd_said *d = &out->ptd;
     *d = (struct jm_mlperf_ptd_said){NAN, NAN, NAN, NAN, m->ptd};
-    d->watts = value(a->watts, 1);
-    d->uncertainty = value(a->uncertainty, 1);
+    if (a->identified < 2) { /* else of one of several analyzers */
+        d->watts = value(a->watts, 1);
+        d->uncertainty = value(a->uncertainty, 1);
+    }
     if (!(d->uncertainty > 0)) /* -1: not evaluated */
         d->uncertainty = NAN;
     if (p->file.n_positive)
@@ -238,7 +204,10 @@ static bool lacks(const struct jm_mlperf_session *s, const struct asked *a, bool
     else if (!isfinite(r->power.proper))
         snprintf(out, n, "none: the power log does not cover the load window");
     else if (p->analyzers > 1 || a->identified > 1)
-        snprintf(out, n, "none: several analyzers, whose ranges server.json does not tell apart");
+        snprintf(out, n,
+                 "none: several analyzers, and ptd_logs.txt does not tell the model and the ranges of each, "
+                 "or one "
+                 "has several channels");
     else if (!a->model.n)
         snprintf(out, n, "none: no analyzer is named (server.json has no reply to Identify)");
     else if (!row)
@@ -259,17 +228,17 @@ static bool lacks(const struct jm_mlperf_session *s, const struct asked *a, bool
 }
 
 static void words(const struct jm_mlperf_session *s, const struct jm_mlperf_instrument *m,
-                  const struct ranges *g, bool one_range, struct jm_mlperf_result *out)
+                  const struct jm_mlperf_ranges *g, bool one_range, bool stand_in,
+                  struct jm_mlperf_result *out)
 {
     const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
-    char over[160] = "";
     snprintf(
         out->accuracy, sizeof out->accuracy,
-        "%s on %g V x %g A%s (%s), crest factor %d%s, %.*s: limits of %g %% of the reading + %g %% of the "
+        "%s%s on %g V x %g A%s (%s), crest factor %d%s, %.*s: limits of %g %% of the reading + %g %% of the "
         "range%s + "
         "tan(phi) x %g %%, each sample with its own power factor; sum of limits, at least 95 %%; "
         "source: %.*s",
-        out->analyzer, out->v_range, out->a_range,
+        stand_in ? "simulated " : "", out->analyzer, out->v_range, out->a_range,
         !p->channels ? ""
         : one_range  ? " each"
                      : " and others",
@@ -277,6 +246,21 @@ static void words(const struct jm_mlperf_session *s, const struct jm_mlperf_inst
         out->crest ? "" : " (taken)", (int)m->band.n, m->band.p, 100 * m->reading, 100 * m->range,
         m->by_s ? " x P/S" : "", 100 * m->influence, (int)(m->source.n < 200 ? m->source.n : 200),
         m->source.p);
+}
+
+static void words_of_all(const struct jm_mlperf_power *p, const char *models, struct jm_mlperf_result *out)
+{
+    snprintf(out->accuracy, sizeof out->accuracy,
+             "%d analyzers: %.280s (as PTDaemon logged), crest factor %d%s, 45-66 Hz: limits of reading, "
+             "range and "
+             "power factor of each; sum of limits, at least 95 %%; sources: docs/mlperf-rounds.md",
+             p->analyzers, models, out->crest ? out->crest : 3, out->crest ? "" : " (taken)");
+}
+
+static void left_out(const struct jm_mlperf_power *p, const struct jm_mlperf_instrument *m,
+                     struct jm_mlperf_result *out)
+{
+    char over[160] = "";
     if (p->window.over)
         snprintf(over, sizeof over,
                  "what %lld over-range samples lost by clipping (the power can only be higher, so there is "
@@ -287,7 +271,7 @@ static void words(const struct jm_mlperf_session *s, const struct jm_mlperf_inst
         out->excludes, sizeof out->excludes,
         "%scalibration older than %d months, self-heating, filters, wiring and leads, frequencies outside "
         "%.*s, parts of the system that are not behind the analyzer, repeats (one run)",
-        over, m->months ? m->months : 12, (int)m->band.n, m->band.p);
+        over, m->months ? m->months : 12, m->band.n ? (int)m->band.n : 8, m->band.n ? m->band.p : "45-66 Hz");
 }
 
 void jm_mlperf_result_limits(const struct jm_mlperf_session *s, struct jm_mlperf_result *out)
@@ -300,15 +284,14 @@ void jm_mlperf_result_limits(const struct jm_mlperf_session *s, struct jm_mlperf
              a.model.p ? a.model.p : "");
     bool row = a.model.n && jm_mlperf_instrument_find(a.model, &m);
     out->crest = crest_of(&s->ptd_log);
-    struct ranges g = {.logged = false};
-    if (!ranges_of_log(&s->ptd_log, &g)) {
-        for (int i = 0; i <= JM_MLPERF_INPUTS; i++)
-            g.volts[i] = g.amps[i] = NAN;
+    struct jm_mlperf_ranges g;
+    jm_mlperf_ranges_none(&g);
+    if (!jm_mlperf_ranges_logged(&s->ptd_log, 1, &g)) {
         g.volts[0] = row ? jm_mlperf_range(m.volts, a.volts, out->crest) : NAN;
         g.amps[0] = row ? jm_mlperf_range(m.amps, a.amps, out->crest) : NAN;
     }
-    out->v_range = of_input(g.volts, 1);
-    out->a_range = of_input(g.amps, 1);
+    out->v_range = jm_mlperf_range_of(g.volts, 1);
+    out->a_range = jm_mlperf_range_of(g.amps, 1);
     bool one_range = alike(g.volts, p->channels) && alike(g.amps, p->channels);
     double t = out->seconds, swing = swing_w(&p->file), inside = swing_w(&p->window);
     out->limits = (struct jm_mlperf_limits_of){
@@ -321,7 +304,11 @@ void jm_mlperf_result_limits(const struct jm_mlperf_session *s, struct jm_mlperf
         out->limits.clock_s = NTP_RULE_S;
     out->limits.clock = out->limits.clock_s * swing / t;
     ptd_beside(p, &a, &m, one_range, out);
-    if (lacks(s, &a, row, &m, out, out->accuracy, sizeof out->accuracy))
+    char models[320];
+    double all = p->analyzers > 1 ? accuracy_of_all(s, out->crest, models, sizeof models) : NAN;
+    if (isfinite(all) && isfinite(out->power.proper))
+        out->limits.accuracy = all;
+    else if (lacks(s, &a, row, &m, out, out->accuracy, sizeof out->accuracy))
         return;
     double half = out->limits.accuracy + out->limits.bridged + out->limits.edges + out->limits.clock;
     if (isfinite(half)) {
@@ -330,5 +317,9 @@ void jm_mlperf_result_limits(const struct jm_mlperf_session *s, struct jm_mlperf
         out->energy.lo = out->power.lo * t;
         out->energy.hi = out->power.hi * t;
     }
-    words(s, &m, &g, one_range, out);
+    if (isfinite(all))
+        words_of_all(p, models, out);
+    else
+        words(s, &m, &g, one_range, a.stand_in, out);
+    left_out(p, &m, out);
 }

@@ -488,7 +488,7 @@ static void ranges_from_the_log(void **state)
     (void)state;
     memset(events, 0, sizeof events);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        events[i].text = texts[i];
+        events[i] = (struct jm_mlperf_event){.text = texts[i], .analyzer = 1};
     struct made *m = of_600_w();
     said(m, "YokogawaWT310E", "245.470000", "3.300000");
     m->s.ptd_log.events = events;
@@ -508,6 +508,54 @@ static void ranges_from_the_log(void **state)
     r = figures(m);
     is("accuracy", "server.json", r.limits.accuracy, 2 * 1.35);
     assert_non_null(strstr(r.accuracy, "next larger than asked"));
+    free(m);
+}
+
+/* Two analyzers, as power-dev issue 330 has them: a section of ptd_logs.txt each. */
+static void several_analyzers(void **state)
+{
+    static const struct {
+        int analyzer;
+        const char *text;
+    } lines[] = {{1, "Uncertainty checking for YokogawaWT210 is activated"},
+                 {1, "Volt range set to 300.000000V"},
+                 {1, "Amp range set to 0.500000A"},
+                 {1, "Go with mark 's_testing'"},
+                 {2, "Uncertainty checking for YokogawaWT310E is activated"},
+                 {2, "Volt range set to 300.000000V"},
+                 {2, "Amp range set to 5.000000A"},
+                 {2, "Go with mark 's_testing'"}};
+    struct jm_mlperf_event events[sizeof lines / sizeof lines[0]];
+    (void)state;
+    memset(events, 0, sizeof events);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        events[i].text = lines[i].text;
+        events[i].analyzer = (uint8_t)lines[i].analyzer;
+    }
+    struct made *m = of_600_w();
+    struct jm_mlperf_power *p = &m->s.power[JM_MLPERF_TESTING];
+    said(m, "YokogawaWT210", "245.470000", "0.300000");
+    m->s.ptd_log.events = events;
+    m->s.ptd_log.n_events = sizeof lines / sizeof lines[0];
+    p->analyzers = 2;
+    /* 20 W at power factor 0.8 (P tan(phi) = 15) and 580 W at 1:
+     * 0.15 % x 20 + 0.1 % x 150 + 0.2 % x 15 = 0.21; 0.1 % x 580 + 0.05 % x 1500 = 1.33 */
+    p->input[1] = (struct jm_mlperf_input){
+        .n = 600, .n_known = 600, .watts = 12000, .known_watts = 12000, .ratio = 480, .tangent = 9000};
+    p->input[2] = (struct jm_mlperf_input){
+        .n = 600, .n_known = 600, .watts = 348000, .known_watts = 348000, .ratio = 600, .tangent = 0};
+    struct jm_mlperf_result r = figures(m);
+    is("accuracy", "two analyzers", r.limits.accuracy, 0.21 + 1.33);
+    assert_non_null(
+        strstr(r.accuracy, "2 analyzers: YokogawaWT210 on 300 V x 0.5 A, YokogawaWT310E on 300 V x 5 A"));
+    assert_false(isnan(r.power.lo) || isnan(r.power.hi));
+    events[4].text = "Uncertainty checking for YokogawaWT500_multichannel is activated";
+    r = figures(m);
+    is("lo", "a multichannel one among them", r.power.lo, NAN);
+    assert_non_null(strstr(r.accuracy, "several analyzers"));
+    m->s.ptd_log.n_events = 4; /* nothing of the second */
+    r = figures(m);
+    is("lo", "one unknown", r.power.lo, NAN);
     free(m);
 }
 
@@ -768,6 +816,7 @@ int main(void)
         cmocka_unit_test(interval),
         cmocka_unit_test(channels),
         cmocka_unit_test(ranges_from_the_log),
+        cmocka_unit_test(several_analyzers),
         cmocka_unit_test(uncertainty_rule),
         cmocka_unit_test(clipped),
         cmocka_unit_test(no_interval),
