@@ -6,6 +6,7 @@
 
 #include "meter/acpi_meter.h"
 #include "meter/nvml.h"
+#include "meter/scpi.h"
 #include "meter/sysfs.h"
 #include "meter/text.h"
 
@@ -48,6 +49,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
         abort();
     if (jm_text_scale(text, &scale) && (scale < -1100 || scale > 1100))
         abort();
+    double avg;
+    int64_t samples, bad, good;
+    if (jm_text_watts(text, &avg, &samples, &bad, &good) && (bad + good != samples || bad < 0 || good < 0))
+        abort();
+    jm_scpi_number(text, -6, &v);
     char *copy = malloc(n + 1);
     if (!copy)
         return 0;

@@ -93,7 +93,7 @@ struct siman {
     /* errors */
     int error[SIMAN_ERRORS], errors;
     /* the answer to the line that is being served */
-    char out[SIMAN_OUT];
+    char out[SIMAN_OUT + 2];
     size_t out_n;
     bool answered, overflow;
 };

@@ -30,7 +30,7 @@ static void error(struct siman *a, int code)
 
 static void bytes(struct siman *a, const char *p, size_t n)
 {
-    if (a->out_n + n > sizeof a->out) {
+    if (a->out_n + n > SIMAN_OUT) {
         a->overflow = true;
         return;
     }

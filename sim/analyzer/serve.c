@@ -105,7 +105,11 @@ static bool serve_line(struct siman *a, struct line_in *c, char *line)
         return send_all(c, junk, sizeof junk - 1);
     if (siman_fault(a, AF_HALF))
         return send_all(c, a->out, a->out_n / 2);
-    return send_all(c, a->out, a->out_n) && send_all(c, c->socket ? "\n" : "\r\n", c->socket ? 1 : 2);
+    /* in one piece: a line and its end sent apart would wait for each other on TCP */
+    memcpy(a->out + a->out_n, "\r\n", 2);
+    if (c->socket)
+        a->out[a->out_n] = '\n';
+    return send_all(c, a->out, a->out_n + (c->socket ? 1 : 2));
 }
 
 static bool receive(struct siman *a, struct line_in *c)

@@ -35,7 +35,7 @@ struct jm_common {
     bool json, verbose, quiet;
     int color; /* enum jm_color */
     const char *config;
-    const char *sysfs_root, *proc_root, *dev_root, *nvml_lib, *devices, *meters, *replay;
+    const char *sysfs_root, *proc_root, *dev_root, *nvml_lib, *devices, *meters, *replay, *yokogawa, *ptd;
     double tdp_w; /* 0: no estimate */
 };
 
@@ -88,6 +88,19 @@ struct jm_common {
         {"replay",     0,                                                                                    \
          JM_OPT_STR,   JM_OPT_AT(jm_common, replay),                                                         \
          .arg = "RUN", .help = "Play the meters of a stored run."},                                          \
+        {"yokogawa",                                                                                         \
+         0,                                                                                                  \
+         JM_OPT_STR,                                                                                         \
+         JM_OPT_AT(jm_common, yokogawa),                                                                     \
+         .arg = "ADDRESS",                                                                                   \
+         .help = "Read a Yokogawa WT power analyzer: tcp://HOST:PORT, /dev/usbtmc0 or a serial port, then "  \
+                 "volts=300,amps=5 for fixed ranges."},                                                      \
+        {"ptd",                                                                                              \
+         0,                                                                                                  \
+         JM_OPT_STR,                                                                                         \
+         JM_OPT_AT(jm_common, ptd),                                                                          \
+         .arg = "HOST:PORT",                                                                                 \
+         .help = "Read a running PTDaemon, then volts=240,amps=5 for fixed ranges."},                        \
         {"sysfs-root",   0,                                                                                  \
          JM_OPT_STR,     JM_OPT_AT(jm_common, sysfs_root),                                                   \
          .arg = "DIR",   .help = "Read sysfs below this folder.",                                            \

@@ -21,6 +21,8 @@ void jm_cli_meter_env(const struct jm_cli *cli, struct jm_meter_env *env)
                                                              : NULL,
                                  .devices = c->devices,
                                  .replay_path = c->replay,
+                                 .yokogawa = c->yokogawa,
+                                 .ptd = c->ptd,
                                  .tdp_w = c->tdp_w,
                                  .host = host[0] ? host : "localhost",
                                  .log = &cli->log};

@@ -27,6 +27,8 @@ struct jm_meter_env {
     const char *nvml_lib;    /* "libnvidia-ml.so.1" */
     const char *devices;     /* GPU selection by CUDA's rules: "0,2", "GPU-8932f937", "MIG-..."; NULL: all */
     const char *replay_path; /* run file that replay plays; NULL: no replay */
+    const char *yokogawa;    /* address of a power analyzer, with options; NULL: none */
+    const char *ptd;         /* address of a PTDaemon, with options; NULL: none */
     double tdp_w;            /* estimate: CPU TDP in W; 0: estimate not asked for */
     const char *host;        /* name of this host */
     struct jm_clock clock;   /* ops == NULL: the system's */

@@ -14,6 +14,8 @@ extern const struct jm_meter_ops jm_meter_grace;
 extern const struct jm_meter_ops jm_meter_jetson;
 extern const struct jm_meter_ops jm_meter_acpi;
 extern const struct jm_meter_ops jm_meter_hwmon;
+extern const struct jm_meter_ops jm_meter_yokogawa;
+extern const struct jm_meter_ops jm_meter_ptd;
 extern const struct jm_meter_ops jm_meter_estimate;
 extern const struct jm_meter_ops jm_meter_replay;
 extern const struct jm_meter_ops jm_meter_null;

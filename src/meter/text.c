@@ -70,3 +70,15 @@ bool jm_text_scale(struct jm_span s, int *scale2)
     *scale2 = e - 1;
     return true;
 }
+
+bool jm_text_watts(struct jm_span reply, double *avg, int64_t *samples, int64_t *bad, int64_t *good)
+{
+    struct jm_span f[7];
+    size_t n = 0;
+    while (n < 7 && jm_span_field(&reply, ',', &f[n]))
+        n++;
+    return n == 7 && !reply.p && jm_span_is(f[0], "Watts") && jm_num_double(f[1], avg) == 0 &&
+           jm_num_i64(f[4], samples) == 0 && jm_num_i64(f[5], bad) == 0 && jm_num_i64(f[6], good) == 0 &&
+           *samples >= 0 && *bad >= 0 && *good >= 0 && *bad <= *samples && *good == *samples - *bad &&
+           fabs(*avg) < 1e8;
+}

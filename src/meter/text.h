@@ -18,5 +18,7 @@ bool jm_text_event(struct jm_span text, uint64_t *config);
 /* perf's scale, when it is a power of two: "2.3283064365386962890625e-10" is 2^-32. Read without the locale,
  * where a decimal comma would make it 2. */
 bool jm_text_scale(struct jm_span text, int *scale2);
+/* PTDaemon's answer to Watts: "Watts,average,minimum,maximum,samples,bad,good". */
+bool jm_text_watts(struct jm_span reply, double *avg, int64_t *samples, int64_t *bad, int64_t *good);
 
 #endif
