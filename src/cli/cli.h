@@ -92,15 +92,15 @@ struct jm_common {
          0,                                                                                                  \
          JM_OPT_STR,                                                                                         \
          JM_OPT_AT(jm_common, yokogawa),                                                                     \
-         .arg = "ADDRESS",                                                                                   \
+         .arg = "URL"    ,                                                                                   \
          .help = "Read a Yokogawa WT power analyzer: tcp://HOST:PORT, /dev/usbtmc0 or a serial port, then "  \
                  "volts=300,amps=5 for fixed ranges."},                                                      \
         {"ptd",                                                                                              \
          0,                                                                                                  \
          JM_OPT_STR,                                                                                         \
          JM_OPT_AT(jm_common, ptd),                                                                          \
-         .arg = "HOST:PORT",                                                                                 \
-         .help = "Read a running PTDaemon, then volts=240,amps=5 for fixed ranges."},                        \
+         .arg = "URL"      ,                                                                                 \
+         .help = "Read a running PTDaemon: HOST:PORT, then volts=240,amps=5 for fixed ranges."},                        \
         {"sysfs-root",   0,                                                                                  \
          JM_OPT_STR,     JM_OPT_AT(jm_common, sysfs_root),                                                   \
          .arg = "DIR",   .help = "Read sysfs below this folder.",                                            \
