@@ -12,8 +12,10 @@
 /* One session, judged; owned. */
 struct jm_judged {
     char *path;
-    char *error;     /* why it could not be judged; NULL: it was */
-    bool no_figures; /* r is not filled */
+    char *error;      /* why it could not be judged; NULL: it was */
+    bool no_figures;  /* r is not filled */
+    bool no_official; /* of Training and Tiny: the public power checker does not look at them */
+    bool thinned;     /* what holds was let go of, only counted */
     char round[8], round_from[32];
     struct jm_mlperf_result r;
     struct jm_mlperf_checked c;
@@ -21,6 +23,7 @@ struct jm_judged {
 };
 void jm_judged_count(struct jm_judged *j);
 void jm_judged_release(struct jm_judged *j);
+void jm_judged_thin(struct jm_judged *j); /* keeps breaches only */
 bool jm_judged_fails(const struct jm_judged *j);
 /* "llama2-70b-99 · Offline", what is known of it; "" */
 void jm_judged_what(const struct jm_judged *j, struct jm_str *out);

@@ -28,6 +28,34 @@ static void pair(struct jm_jsonw *w, const char *key, const struct jm_mlperf_pai
     jm_jsonw_end(w);
 }
 
+static void official_json(const struct jm_mlperf_official *f, struct jm_jsonw *w)
+{
+    const struct jm_mlperf_revision *r = jm_mlperf_revision_find(f->revision);
+    int64_t warnings = 0;
+    for (int i = 0; i < 11; i++)
+        warnings += f->check[i].verdict == JM_MLPERF_WARN;
+    jm_jsonw_key(w, "official");
+    jm_jsonw_object(w);
+    jm_jsonw_kstr(w, "revision", f->revision);
+    if (r)
+        jm_jsonw_kstr(w, "source", r->source);
+    jm_jsonw_kstr(w, "verdict", f->verdict == JM_MLPERF_FAIL ? "fail" : "pass"); /* its exit status */
+    jm_jsonw_ki64(w, "warnings", warnings);
+    jm_jsonw_key(w, "checks");
+    jm_jsonw_array(w);
+    for (int i = 0; i < 11; i++) {
+        jm_jsonw_object(w);
+        jm_jsonw_ki64(w, "number", i + 1);
+        jm_jsonw_kstr(w, "title", f->check[i].title);
+        jm_jsonw_kstr(w, "verdict", jm_mlperf_verdict_name(f->check[i].verdict));
+        if (f->check[i].text)
+            jm_jsonw_kstr(w, "text", f->check[i].text);
+        jm_jsonw_end(w);
+    }
+    jm_jsonw_end(w);
+    jm_jsonw_end(w);
+}
+
 void jm_check_json(const struct jm_judged *j, struct jm_jsonw *w)
 {
     const struct jm_mlperf_official *f = &j->c.official;
@@ -50,30 +78,8 @@ void jm_check_json(const struct jm_judged *j, struct jm_jsonw *w)
         jm_jsonw_kbool(w, "inferred", j->r.inferred);
         pair(w, "power", &j->r.power);
     }
-    jm_jsonw_key(w, "official");
-    jm_jsonw_object(w);
-    const struct jm_mlperf_revision *r = jm_mlperf_revision_find(f->revision);
-    jm_jsonw_kstr(w, "revision", f->revision);
-    if (r)
-        jm_jsonw_kstr(w, "source", r->source);
-    int64_t warnings = 0;
-    for (int i = 0; i < 11; i++)
-        warnings += f->check[i].verdict == JM_MLPERF_WARN;
-    jm_jsonw_kstr(w, "verdict", f->verdict == JM_MLPERF_FAIL ? "fail" : "pass"); /* its exit status */
-    jm_jsonw_ki64(w, "warnings", warnings);
-    jm_jsonw_key(w, "checks");
-    jm_jsonw_array(w);
-    for (int i = 0; i < 11; i++) {
-        jm_jsonw_object(w);
-        jm_jsonw_ki64(w, "number", i + 1);
-        jm_jsonw_kstr(w, "title", f->check[i].title);
-        jm_jsonw_kstr(w, "verdict", jm_mlperf_verdict_name(f->check[i].verdict));
-        if (f->check[i].text)
-            jm_jsonw_kstr(w, "text", f->check[i].text);
-        jm_jsonw_end(w);
-    }
-    jm_jsonw_end(w);
-    jm_jsonw_end(w);
+    if (!j->no_official)
+        official_json(f, w);
     jm_jsonw_kstr(w, "verdict", jm_mlperf_verdict_name(j->c.verdict));
     jm_jsonw_key(w, "counts");
     jm_jsonw_object(w);
@@ -112,7 +118,8 @@ void jm_check_json_sum(const struct jm_judged *j, size_t n, struct jm_jsonw *w)
             continue;
         }
         own[j[i].c.verdict]++;
-        pub[j[i].c.official.verdict == JM_MLPERF_FAIL]++;
+        if (!j[i].no_official)
+            pub[j[i].c.official.verdict == JM_MLPERF_FAIL]++;
     }
     jm_jsonw_key(w, "summary");
     jm_jsonw_object(w);
@@ -214,9 +221,13 @@ static void session(struct jm_str *s, const struct jm_judged *j, size_t i)
         escaped(s, "<p class='invalid'>", j->error, "</p></section>");
         return;
     }
-    jm_str_adds(s, "<div class='hero'><p>official ");
-    tag(s, j->c.official.verdict);
-    jm_str_adds(s, " &nbsp; ours ");
+    jm_str_adds(s, "<div class='hero'><p>");
+    if (!j->no_official) {
+        jm_str_adds(s, "official ");
+        tag(s, j->c.official.verdict);
+        jm_str_adds(s, " &nbsp; ");
+    }
+    jm_str_adds(s, "ours ");
     tag(s, j->c.verdict);
     jm_str_adds(s, "</p>");
     if (!j->no_figures && isfinite(j->r.power.published)) {
@@ -227,7 +238,8 @@ static void session(struct jm_str *s, const struct jm_judged *j, size_t i)
     }
     jm_str_adds(s, "</div>");
     rules(s, j);
-    official(s, &j->c.official);
+    if (!j->no_official)
+        official(s, &j->c.official);
     jm_str_adds(s, "</section>");
 }
 
@@ -255,7 +267,7 @@ void jm_check_html(const struct jm_judged *j, size_t n, struct jm_str *s)
             jm_str_addf(s, "<tr><th scope='row'><a href='#s%zu'>", i + 1);
             jm_svg_escape(s, j[i].path);
             jm_str_adds(s, "</a></th><td>");
-            tag(s, j[i].error ? JM_MLPERF_ABSENT : j[i].c.official.verdict);
+            tag(s, j[i].error || j[i].no_official ? JM_MLPERF_ABSENT : j[i].c.official.verdict);
             jm_str_adds(s, "</td><td>");
             tag(s, j[i].error ? JM_MLPERF_FAIL : j[i].c.verdict);
             jm_str_addf(s, "</td><td class='n'>%zu</td><td class='n'>%zu</td></tr>", j[i].n[JM_MLPERF_FAIL],

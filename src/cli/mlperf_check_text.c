@@ -34,9 +34,26 @@ void jm_judged_release(struct jm_judged *j)
     memset(j, 0, sizeof *j);
 }
 
+void jm_judged_thin(struct jm_judged *j)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < j->c.n_outcomes; i++) {
+        struct jm_mlperf_outcome *o = &j->c.outcomes[i];
+        if (o->verdict != JM_MLPERF_PASS && o->verdict != JM_MLPERF_ABSENT) {
+            j->c.outcomes[n++] = *o;
+            continue;
+        }
+        free(o->text);
+        free(o->evidence);
+    }
+    j->c.n_outcomes = n;
+    j->thinned = true;
+}
+
 bool jm_judged_fails(const struct jm_judged *j)
 {
-    return j->error || j->c.verdict == JM_MLPERF_FAIL || j->c.official.verdict == JM_MLPERF_FAIL;
+    return j->error || j->c.verdict == JM_MLPERF_FAIL ||
+           (!j->no_official && j->c.official.verdict == JM_MLPERF_FAIL);
 }
 
 void jm_judged_what(const struct jm_judged *j, struct jm_str *out)
@@ -131,19 +148,21 @@ static void beside(struct jm_out *o, const char *word, const struct jm_str *t)
 static void verdicts(struct jm_out *o, const struct jm_judged *j)
 {
     const struct jm_mlperf_official *f = &j->c.official;
-    const struct jm_mlperf_revision *r = jm_mlperf_revision_find(f->revision);
+    const struct jm_mlperf_revision *r = f->revision ? jm_mlperf_revision_find(f->revision) : NULL;
     size_t n[5] = {0};
     struct jm_str t;
     jm_str_init(&t);
-    for (int i = 0; i < 11; i++)
-        n[f->check[i].verdict]++;
-    jm_str_adds(o->s, "  official  ");
-    styled(o, styles[f->verdict], official_word(f));
-    jm_str_addf(&t, "checker %s", f->revision);
-    if (r && *r->rounds)
-        jm_str_addf(&t, " (%s): ", r->rounds);
-    counts(&t, n);
-    beside(o, official_word(f), &t);
+    if (!j->no_official) {
+        for (int i = 0; i < 11; i++)
+            n[f->check[i].verdict]++;
+        jm_str_adds(o->s, "  official  ");
+        styled(o, styles[f->verdict], official_word(f));
+        jm_str_addf(&t, "checker %s", f->revision);
+        if (r && *r->rounds)
+            jm_str_addf(&t, " (%s): ", r->rounds);
+        counts(&t, n);
+        beside(o, official_word(f), &t);
+    }
     jm_str_reset(&t);
     jm_str_adds(o->s, "  ours      ");
     styled(o, styles[j->c.verdict], own_word(j));
@@ -235,7 +254,8 @@ void jm_check_text(const struct jm_judged *j, const struct jm_check_show *opts, 
         return;
     }
     verdicts(&o, j);
-    official(&o, &j->c.official, opts->all);
+    if (!j->no_official)
+        official(&o, &j->c.official, opts->all);
     for (size_t k = 0; k < 5; k++) {
         enum jm_mlperf_verdict v = order[k];
         if (!j->n[v] || ((v == JM_MLPERF_PASS || v == JM_MLPERF_ABSENT) && !opts->all))
@@ -264,7 +284,7 @@ void jm_check_line(const struct jm_judged *j, const struct jm_check_show *opts, 
     init(&o, &show, opts, s);
     jm_str_init(&t);
     enum jm_mlperf_verdict own = j->error ? JM_MLPERF_FAIL : j->c.verdict,
-                           pub = j->error ? JM_MLPERF_ABSENT : j->c.official.verdict;
+                           pub = j->error || j->no_official ? JM_MLPERF_ABSENT : j->c.official.verdict;
     jm_out_style(&o, styles[own]);
     jm_out_cell(&o, tags[own], 6, false);
     jm_out_style(&o, styles[pub]);
@@ -309,16 +329,24 @@ void jm_check_sum(const struct jm_judged *j, size_t n, const struct jm_check_sho
         errors += j[i].error != NULL;
         if (j[i].error)
             continue;
-        bool p = j[i].c.official.verdict == JM_MLPERF_FAIL, q = j[i].c.verdict == JM_MLPERF_FAIL;
+        bool p = !j[i].no_official && j[i].c.official.verdict == JM_MLPERF_FAIL,
+             q = j[i].c.verdict == JM_MLPERF_FAIL;
         own += q;
         pub += p;
-        odd += q && !p;
+        odd += q && !p && !j[i].no_official;
     }
     struct jm_str t;
     jm_str_init(&t);
-    jm_str_addf(&t, "%zu sessions: %zu fail our rules, %zu the official checker of their round", n, own, pub);
+    if (own)
+        jm_str_addf(&t, "%zu of %zu fail our rules", own, n);
+    else
+        jm_str_addf(&t, "None of %zu fails our rules", n);
+    if (pub)
+        jm_str_addf(&t, ", %zu the official checker of %s round", pub, pub > 1 ? "their" : "its");
+    else
+        jm_str_adds(&t, ", none the official checker of its round");
     if (odd)
-        jm_str_addf(&t, "; %zu that it passes fail ours", odd);
+        jm_str_addf(&t, "; %zu that it passes %s ours", odd, odd > 1 ? "fail" : "fails");
     if (errors)
         jm_str_addf(&t, "; %zu could not be read", errors);
     jm_str_addc(s, '\n');
