@@ -343,10 +343,13 @@ static void ranges(struct jm_judge *j)
     double factor = jm_judge_round(j) >= 31 ? 1.1 : 1.0;
     int wrong = -1;
     for (int k = 0; k < 2; k++) {
-        if (!(lo[k] > 0) || lo[k] > hi[k])
-            lo[k] = isnan(hi[k]) ? lo[k] : fmin(fmax(lo[k], 0) > 0 ? lo[k] : hi[k], hi[k]);
-        if (isnan(hi[k]))
+        if (!(lo[k] > 0)) /* some versions write no Volts and Amps of the sum */
+            lo[k] = hi[k];
+        if (!(hi[k] > 0))
             hi[k] = lo[k];
+        double least = fmin(lo[k], hi[k]);
+        hi[k] = fmax(lo[k], hi[k]);
+        lo[k] = least;
         double f = k ? 1 : factor;
         if (!(set[k] >= lo[k] * f * 0.999 && set[k] <= hi[k] * f * 1.001))
             wrong = k;
@@ -360,9 +363,9 @@ static void ranges(struct jm_judge *j)
     double seen = t->max_amps > 0 ? t->max_amps : t->channel_amps;
     if (isnan(seen))
         jm_judge_absent(j, "ranging.enough", "The log of testing has no currents");
-    else if (seen > set[0])
+    else if (seen > set[0] * 1.0005) /* values of the log are rounded */
         jm_judge_say(j, "ranging.enough", factor > 1 ? JM_MLPERF_WARN : JM_MLPERF_NOTE, NULL,
-                     "Testing saw %.5g A, above the %.5g A that were set", seen, set[0]);
+                     "Testing saw %.6g A, above the %.6g A that were set", seen, set[0]);
     else
         jm_judge_pass(j, "ranging.enough", "At most %.5g A of the %.5g A that were set", seen, set[0]);
 }

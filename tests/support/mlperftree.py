@@ -24,7 +24,7 @@ import time
 ROUNDS = {
     "v1.0": (1615900000, "1.9.1-0ac6bd5f-20201022"), "v1.1": (1627900000, "1.9.2-3976349f-20201208"),
     "v2.0": (1642900000, "1.9.2-3976349f-20201208"), "v2.1": (1658900000, "1.9.2-3976349f-20201208"),
-    "v3.0": (1676000000, "1.9.2-3976349f-20201208"), "v3.1": (1690800000, "1.10.0-ed9a21d2-20220817"),
+    "v3.0": (1676000000, "1.10.0-ed9a21d2-20220817"), "v3.1": (1690800000, "1.10.0-ed9a21d2-20220817"),
     "v4.0": (1706900000, "1.10.0-ed9a21d2-20220817"), "v4.1": (1721748908, "1.10.0-ed9a21d2-20220817"),
     "v5.0": (1738900000, "1.11.1-69286632-20240907"), "v5.1": (1754005873, "1.11.1-69286632-20240907"),
     "v6.0": (1769900000, "1.11.1-69286632-20240907"), "v6.1": (1785600000, "1.11.1-69286632-20240907"),
@@ -74,8 +74,13 @@ ROUND_SOURCES = {
     "v3.1": {"lib/server.py": "c7af63c31bb2fbedea4345f571f6e3507d268ada",
              "lib/summary.py": "aa92f0a3f975eecd44d3c0cd0236342ccc9f941d",
              "lib/time_sync.py": "122eba67a9abc85635223e054def53be1367ade2"},
-    "v4.0": V41_SOURCES, "v4.1": V41_SOURCES,
+    "v4.1": V41_SOURCES,
 }
+ROUND_SOURCES["v4.0"] = ROUND_SOURCES["v3.1"]
+ROUND_SOURCES["v3.1"] = {**OLD_SOURCES, "lib/client.py": "c146491755e219a28d440b31f83998dbd5532483",
+                         "lib/common.py": "611d8b29633d331eb19c9455ea3b5fa3284ed6df",
+                         "lib/server.py": "8054263a14dedddcf8e1c01adc19596c21bad591",
+                         "tests/unit/test_server.py": "948c1995d4008bc2aa6c4046a34ffa3858d6d671"}
 ANALYZERS = {  # device type -> name in Identify, identity, firmware, name in analyzer_table
     8: ("YokogawaWT210", "YOKOGAWA;760401;0;F1.12", "1.12", "WT210"),
     49: ("YokogawaWT310E", "YOKOGAWA;WT310E;C3VA21014V;F1.04", "1.04", "WT310E"),
@@ -229,6 +234,8 @@ class Session:
 
     def identity(self):
         name, what, _, _ = ANALYZERS[self.device]
+        if self.round == "v1.0" and self.device == 49:
+            name = "YokogawaWT310"
         return (f"{name},1000,1,1,1,1,0,0,1,version={ROUNDS[self.round][1]},OS=Linux 6.8.0-71-generic x86_64,mode=power,"
                 f"1,1,{max(1, self.channels)},0,0,no_cal_date,{what}")
 
@@ -255,14 +262,21 @@ class Session:
         ask("Hello", "Hello, PTDaemon here!", t + 110)
         ask("Identify", self.identity(), t + 111)
         ask("RR", "Ranges,1,5.000000,1,300.000000", t + 112)
-        volts, amps = 230.0, (self.watts if self.watts == self.watts else 100.0) / 230 / 0.97
+        # over the whole log, as PTDaemon and the Director see it: idle, load, a few seconds after it
+        known = [w for w in self.samples if w is not None]
+        whole = [min(known, default=4.0) / 4] * self.idle
+        whole += list(self.samples) + whole[:4]
+        seen = [w for i, w in enumerate(whole) if w is not None and i - self.idle not in self.overrange]
+        volts, amps = 230.0, max(seen, default=100.0) / 230 / 0.97
+        if self.round >= "v3.1":
+            amps *= 1.1
         span = len(self.samples) + self.idle + 4
         modern, newest = self.round >= "v4.1", self.round >= "v5.1"
         for mode in ("ranging", "testing"):
             p = plan[mode]
             first = mode == "ranging"
             ask("SR,V,Auto" if first else f"SR,V,{volts:.6f}", "Range V changed", p["begin"] + 12500)
-            ask("SR,A,Auto" if first else f"SR,A,{amps * 1.1!r}", "Range A changed", p["begin"] + 12600)
+            ask("SR,A,Auto" if first else f"SR,A,{amps!r}", "Range A changed", p["begin"] + 12600)
             if first and newest:
                 ask("SR,A,Auto", "Range A changed", p["begin"] + 12700)
             say(f"Go with mark '{self.session}_{mode}'", p["go"])
@@ -271,7 +285,9 @@ class Session:
                 for k in range(span):
                     say("ERROR: Can't evaluate uncertainty of this sample!", p["go"] + 500 + 1000 * k)
                     say("WARNING: Uncertainty unknown for the last measurement sample!", p["go"] + 501 + 1000 * k)
-            watts = f"Watts,{self.watts:.6f},{self.watts / 4:.6f},{self.watts:.6f},{span},0,{span}"
+            mean = math.fsum(seen) / len(seen) if seen else 0.0
+            watts = (f"Watts,{mean:.6f},{min(seen, default=0.0):.6f},{max(seen, default=0.0):.6f},{span},"
+                     f"{span - len(seen)},{len(seen)}")
             sure = f"Uncertainty,0.004738,0.003624,0.009722,{span},0,{span},0"
             if not first and modern:
                 ask("Watts", watts, p["stop"] - 200)
@@ -323,6 +339,10 @@ class Session:
             ask(f"session,{name},stop,{mode}", "OK", p["end"] + 1200)
             if modern:
                 ask("time", None, p["done"] - 20)
+            if self.round == "v1.0":  # its client uploads, and the server alone keeps the last message
+                if mode == "testing":
+                    s.append({"cmd": f"session,{name},upload,client.json", "cmd_time": p["done"] / 1000, "reply": "OK",
+                              "reply_time": p["done"] / 1000 + 0.001})
             at = [p["begin"] + 80, p["load"] - 2500, p["end"] + 1150, p["done"] - 50]
             phases["c"][mode] = [[x / 1000, mono_c + (x - self.start) / 1000] for x in at]
             phases["s"][mode] = [[x / 1000 + 0.0001 + self.offset, mono_s + (x - self.start) / 1000 + 0.0001] for x in at]
@@ -376,7 +396,10 @@ class Session:
 
     def seal(self):
         for side in ("client", "server"):
-            self.put(f"power/{side}.json", json.dumps(getattr(self, side), indent=4))
+            data = json.dumps(getattr(self, side), indent=4)
+            self.put(f"power/{side}.json", data)
+            if side == "client" and self.round == "v1.0":
+                self.server["results"]["power/client.json"] = sha1(data.encode())
 
     def rewrite(self, rel, change, hashes=True):
         """Changes performance/<rel> by change(text); its recorded hash follows unless hashes is False."""
