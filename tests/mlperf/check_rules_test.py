@@ -14,10 +14,19 @@ import mlperftree
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
+# the tree says any uncertainty: result_test.c and the corpus look at this rule
+ELSEWHERE = ("ptd.uncertainty_value",)
 GROUPS = ("files", "sources", "ptd", "server", "session", "clock", "messages", "results", "ptdlog", "samples", "load", "ranging")
 
 
 def check(path, *args):
+    status, got = raw(path, *args)
+    if isinstance(got, dict):
+        got["rules"] = [r for r in got["rules"] if r["id"] not in ELSEWHERE]
+    return status, got
+
+
+def raw(path, *args):
     r = subprocess.run([JOULEMARK, "mlperf", "check", "--json", "--all", *args, path], capture_output=True,
                        stdin=subprocess.DEVNULL, timeout=120, check=False)
     return r.returncode, json.loads(r.stdout)["sessions"][0] if r.stdout else r.stderr.decode()
