@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import/mlperf_take.h"
 
+#include <sys/stat.h>
+
 #include "base/file.h"
 
 #include "base/banned.h"
@@ -50,6 +52,9 @@ static int on_block(void *self, struct jm_span block, struct jm_err *err)
 static int blocks(struct taking *t, const char *path, char *buffer, struct jm_err *err)
 {
     struct jm_log_line l;
+    struct stat st;
+    if (t->text && stat(path, &st) == 0 && st.st_size > JM_RUN_RAW_MAX)
+        t->over = true; /* so that nothing of it is gathered */
     jm_log_lines_init(&t->lines, MAX_LINE);
     int rc = jm_file_blocks(path, buffer, JM_MLPERF_TAKE, on_block, t, err);
     if (!rc && t->fn && jm_log_lines_end(&t->lines, &l) == 1)

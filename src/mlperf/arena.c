@@ -90,6 +90,11 @@ const char *jm_mlperf_printf(struct jm_mlperf_arena *a, const char *fmt, ...)
                                                                               : sizeof text - 1});
 }
 
+void jm_mlperf_arena_fail(struct jm_mlperf_arena *a)
+{
+    a->failed = true;
+}
+
 bool jm_mlperf_arena_failed(const struct jm_mlperf_arena *a)
 {
     return a->failed;

@@ -18,6 +18,8 @@ void *jm_mlperf_alloc(struct jm_mlperf_arena *a, size_t n);
 const char *jm_mlperf_copy(struct jm_mlperf_arena *a, struct jm_span s);
 const char *jm_mlperf_printf(struct jm_mlperf_arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* The same of memory that the caller wanted elsewhere. */
+void jm_mlperf_arena_fail(struct jm_mlperf_arena *a);
 bool jm_mlperf_arena_failed(const struct jm_mlperf_arena *a);
 
 #endif

@@ -249,6 +249,8 @@ static const char *command(struct side *s, const struct jm_jtoken *v)
             jm_str_addc(&all, ' ');
         jm_str_adds(&all, text ? text : "?");
     }
+    if (all.failed)
+        jm_mlperf_arena_fail(s->a);
     const char *out = jm_mlperf_copy(s->a, jm_str_span(&all));
     jm_str_release(&all);
     return out;

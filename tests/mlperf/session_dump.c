@@ -244,6 +244,7 @@ int main(int argc, char **argv)
         jm_str_reset(&out);
         if (!quiet)
             dump(s, &out);
+        bad |= out.failed;
         fwrite(out.buf, 1, out.len, stdout);
         jm_mlperf_session_free(s);
     }
