@@ -93,6 +93,12 @@ static void sources(struct jm_judge *j, const char *id, const struct jm_mlperf_s
                         who, set, *j->s->round.name ? j->s->round.name : "the round", j->rev->sources);
     else if (!side->n_sources)
         jm_judge_breach(j, id, NULL, "%s.json lists no sources", who);
+    else if (side->n_sources == 1 && strcmp(side->sources[0].path, "joulemark") == 0)
+        /* it says itself what it is: no changed copy of the workflow, but no release of it either */
+        jm_judge_say(
+            j, id, JM_MLPERF_WARN, NULL,
+            "The %s was joulemark, not a release of the workflow: the official checker does not accept it",
+            who);
     else
         jm_judge_breach(j, id, NULL, "The %zu sources of the %s are of no release of the workflow",
                         side->n_sources, who);
