@@ -2,6 +2,7 @@
 /* The only file that sees jansson. A struct jm_json is a json_t under another name. */
 #include "base/json.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -59,10 +60,11 @@ int jm_json_parse(struct jm_span text, struct jm_json **root, struct jm_err *err
     if (rc)
         return rc;
     json_error_t e;
+    errno = 0;
     json_t *v = json_loadb(text.p ? text.p : "", text.n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
     if (!v) {
         enum json_error_code code = json_error_code(&e);
-        if (code == json_error_out_of_memory)
+        if (code == json_error_out_of_memory || errno == ENOMEM) /* it says so only at some places */
             return jm_err_set(err, JM_ENOMEM, "out of memory while reading a JSON document of %zu bytes",
                               text.n);
         return jm_err_set(err, code == json_error_numeric_overflow ? JM_ERANGE : JM_EPARSE,

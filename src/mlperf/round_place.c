@@ -67,8 +67,11 @@ static bool describe(struct jm_round_row *r, const char *path, bool *nomem)
     struct jm_str text;
     struct jm_json *root = NULL;
     jm_str_init(&text);
-    bool is = jm_file_read(path, MAX_DESCRIPTION, &text, NULL) == 0 &&
-              jm_json_parse(jm_str_span(&text), &root, NULL) == 0 && jm_json_is_object(root);
+    int rc = jm_file_read(path, MAX_DESCRIPTION, &text, NULL);
+    if (!rc)
+        rc = jm_json_parse(jm_str_span(&text), &root, NULL);
+    bool is = !rc && jm_json_is_object(root);
+    *nomem |= rc == JM_ENOMEM;
     if (is) {
         bool all = take(root, "system_name", &r->system_name) && take(root, "status", &r->availability) &&
                    take(root, "system_type", &r->suite) &&

@@ -139,28 +139,34 @@ static int from_json(struct jm_reported *t, struct jm_span text, const char *fol
     return rc;
 }
 
+int jm_reported_text(struct jm_reported *t, const char *name, struct jm_span text, bool csv,
+                     const char *folder, struct jm_err *err)
+{
+    char **more = realloc(t->table, (t->n_table + 1) * sizeof *more);
+    if (!more)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for %s", name);
+    t->table = more;
+    t->table[t->n_table] = NULL;
+    if (!jm_round_set(&t->table[t->n_table++], name))
+        return jm_err_set(err, JM_ENOMEM, "out of memory for %s", name);
+    int rc = csv ? from_csv(t, text, folder, err) : from_json(t, text, folder, err);
+    if (rc)
+        jm_err_prefix(err, "%s is no table of published results", name);
+    return rc;
+}
+
 int jm_reported_read(struct jm_reported *t, const char *path, bool by_hand, struct jm_err *err)
 {
     struct jm_str text;
     size_t n = strlen(path);
-    char **more = realloc(t->table, (t->n_table + 1) * sizeof *more);
-    if (!more)
-        return jm_err_set(err, JM_ENOMEM, "out of memory for %s", path);
-    t->table = more;
-    t->table[t->n_table] = NULL;
-    if (!jm_round_set(&t->table[t->n_table++], path))
-        return jm_err_set(err, JM_ENOMEM, "out of memory for %s", path);
     char *real = by_hand ? NULL : realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL;
     if (slash)
         *(slash == real ? slash + 1 : slash) = '\0';
     jm_str_init(&text);
     int rc = jm_file_read(path, MAX_TABLE, &text, err);
-    bool csv = n > 4 && strcasecmp(path + n - 4, ".csv") == 0;
-    if (!rc) {
-        rc = csv ? from_csv(t, jm_str_span(&text), real, err) : from_json(t, jm_str_span(&text), real, err);
-        if (rc)
-            jm_err_prefix(err, "%s is no table of published results", path);
-    }
+    if (!rc)
+        rc = jm_reported_text(t, path, jm_str_span(&text), n > 4 && strcasecmp(path + n - 4, ".csv") == 0,
+                              real, err);
     jm_str_release(&text);
     free(real);
     return rc;

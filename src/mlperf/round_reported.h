@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/span.h"
 #include "model/round.h"
 
 struct jm_reported_row {
@@ -34,6 +35,9 @@ struct jm_reported {
 #define JM_REPORTED_ROWS 200000
 /* Adds what a table says. JM_EPARSE: it is no such table; JM_ELIMIT. by_hand: it speaks of every place. */
 int jm_reported_read(struct jm_reported *t, const char *path, bool by_hand, struct jm_err *err);
+/* The same of its text; name and folder (canonical, NULL: it speaks of every place) are copied. */
+int jm_reported_text(struct jm_reported *t, const char *name, struct jm_span text, bool csv,
+                     const char *folder, struct jm_err *err);
 /* Fills reported… of the row, by its place: of several tables the nearest. JM_ENOMEM alone is an error. */
 int jm_reported_match(struct jm_reported *t, struct jm_round_row *r, struct jm_err *err);
 void jm_reported_release(struct jm_reported *t);

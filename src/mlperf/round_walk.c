@@ -121,6 +121,13 @@ int jm_round_trouble_add(struct jm_round_table *t, const char *path, const char 
     return jm_round_set(&x->path, path) && jm_round_set(&x->why, why) ? 0 : JM_ENOMEM;
 }
 
+static void lacks_memory(struct walk *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->nomem = true;
+    pthread_mutex_unlock(&w->lock);
+}
+
 static void trouble(struct walk *w, const char *path, const char *why)
 {
     pthread_mutex_lock(&w->lock);
@@ -234,7 +241,9 @@ static void look_at_names(struct walk *w, const struct task *task, DIR *d, struc
         errno = 0;
         const struct dirent *e = readdir(d);
         if (!e) {
-            if (errno)
+            if (errno == ENOMEM)
+                lacks_memory(w);
+            else if (errno)
                 trouble(w, task->path, strerrordesc_np(errno));
             return;
         }
@@ -258,7 +267,7 @@ static void look_at_names(struct walk *w, const struct task *task, DIR *d, struc
                 char *p = join(task->path, n);
                 found(w, plate ? JM_FOUND_NAMEPLATE : JM_FOUND_TABLE, p ? p : n);
                 if (!p)
-                    w->nomem = true;
+                    lacks_memory(w);
                 free(p);
             }
         } else if (type == DT_DIR || type == DT_LNK) {
@@ -267,7 +276,7 @@ static void look_at_names(struct walk *w, const struct task *task, DIR *d, struc
                 later(w, &w->links, p, task->depth + 1);
             } else if (!p || !push(sub, p, task->depth + 1)) {
                 free(p);
-                w->nomem = true;
+                lacks_memory(w);
                 return;
             }
         }
@@ -282,6 +291,10 @@ static void look(struct walk *w, const struct task *task)
     DIR *d = strlen(task->path) < PATH_MAX - NAME_MAX - 64 && task->depth <= JM_WALK_DEPTH
                  ? opendir(task->path)
                  : NULL;
+    if (!d && errno == ENOMEM) {
+        lacks_memory(w);
+        return;
+    }
     if (!d) {
         trouble(w, task->path,
                 strlen(task->path) >= PATH_MAX - NAME_MAX - 64 || task->depth > JM_WALK_DEPTH

@@ -176,9 +176,7 @@ int jm_round_compare_sets(const struct jm_round_row *const *a, size_t n_a,
     *out = (struct jm_round_comparison){.all = all};
     bool ok = select_rows(a, n_a, 0, out, &x) && select_rows(b, n_b, 1, out, &y);
     for (size_t i = 0, k = 0; ok && (i < x.n || k < y.n);) {
-        int c = i == x.n ? 1 : k == y.n ? -1 : jm_round_natural(x.row[i]->benchmark, y.row[k]->benchmark);
-        if (!c)
-            c = jm_round_natural(x.row[i]->scenario, y.row[k]->scenario);
+        int c = i == x.n ? 1 : k == y.n ? -1 : jm_round_key(x.row[i], y.row[k]);
         size_t n = c <= 0 ? run_of(&x, i) : 0, m = c >= 0 ? run_of(&y, k) : 0;
         if (!c)
             ok = pair(out, x.row + i, n, y.row + k, m);

@@ -37,6 +37,7 @@ static void side(struct jm_out *o, const struct jm_round_match *m, bool second)
     if (!m->same_system && of > 1)
         jm_str_addf(&who, " (best of %zu)", of);
     jm_out_wrap(o, who.buf, 34, 34);
+    o->s->failed |= who.failed;
     jm_str_release(&who);
 }
 
@@ -95,6 +96,7 @@ static void left(struct jm_out *o, const struct jm_round_comparison *c)
             jm_str_addf(&who, "; and %zu more", n - told);
         jm_str_adds(o->s, "  ");
         jm_out_wrap(o, who.buf, 4, 2);
+        o->s->failed |= who.failed;
         jm_str_release(&who);
     }
 }
@@ -110,6 +112,7 @@ int jm_round_compare_text(const struct jm_round_comparison *c, const char *const
         jm_str_addf(&line, "%c  %s  %zu results, %zu of them %s", 'A' + k, name[k], c->n[k], c->comparable[k],
                     c->all ? "with an efficiency" : "to be compared");
         jm_out_wrap(&o, line.buf, 3, 0);
+        s->failed |= line.failed;
         jm_str_release(&line);
     }
     for (size_t i = 0; i < c->n_match; i++)

@@ -147,6 +147,7 @@ static void figures(struct page *p, const struct jm_round_row *r, const struct j
         if (!r->reported_agrees && isfinite(r->reported_off))
             jm_str_addf(&s, ", ours differs by %s", jm_round_percent(a, r->reported_off));
         fact(p, "table says", s.buf);
+        (p->o ? p->o->s : p->html)->failed |= s.failed;
         jm_str_release(&s);
     }
     fact(p, "interval", r->accuracy);
@@ -312,6 +313,7 @@ static void who(struct page *p, const struct jm_round_row *r)
     fact(p, "round", s.buf);
     fact(p, "NOT OFFICIAL", r->unofficial);
     fact(p, "no figures", r->error);
+    (p->o ? p->o->s : p->html)->failed |= s.failed;
     jm_str_release(&s);
 }
 

@@ -197,6 +197,7 @@ static void heading(struct jm_out *o, const struct jm_round_row *r)
     jm_str_adds(o->s, "  ");
     jm_out_wrap(o, more.buf, 4, 2);
     jm_out_style(o, JM_OUT_PLAIN);
+    o->s->failed |= more.failed;
     jm_str_release(&more);
 }
 
@@ -234,8 +235,10 @@ static void summary(struct jm_out *o, const struct jm_round_table *t)
     jm_out_style(o, JM_OUT_BOLD);
     jm_out_wrap(o, asked.buf, 2, 0);
     jm_out_style(o, JM_OUT_PLAIN);
+    o->s->failed |= asked.failed;
     jm_str_release(&asked);
     jm_out_wrap(o, line.buf, 2, 0);
+    o->s->failed |= line.failed;
     jm_str_release(&line);
 }
 
@@ -302,6 +305,7 @@ static void nameplates(struct jm_out *o, const struct jm_round_table *t)
         jm_str_addf(&who, "%s%s%s", r->submitter ? r->submitter : "", r->submitter ? " " : "",
                     jm_round_system(r));
         jm_out_wrap(o, who.buf, 15, 13);
+        o->s->failed |= who.failed;
         jm_str_release(&who);
     }
 }
@@ -329,6 +333,7 @@ static void legend(struct jm_out *o, const struct jm_round_table *t, const struc
     jm_out_style(o, JM_OUT_DIM);
     jm_out_wrap(o, s.buf, 0, 0);
     jm_out_style(o, JM_OUT_PLAIN);
+    o->s->failed |= s.failed;
     jm_str_release(&s);
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HTML report in a real browser: no script error, no request to a network, figures equal to the JSON."""
+import html
 import html.parser
 import json
 import os
@@ -106,6 +107,32 @@ class Report(unittest.TestCase):
         dom, err, _ = browse(opened, self.folder)
         self.assertTrue('class="u-wrap live' in dom and "<canvas" in dom)
         self.assertEqual([line for line in err.splitlines() if "CONSOLE" in line], [])
+
+
+@unittest.skipUnless(BROWSER, "no Chromium")
+class Rounds(unittest.TestCase):
+    """The page of joulemark mlperf show --html."""
+
+    def test_page(self):
+        corpus = os.path.join(BUILD, "corpus", "mlperf")
+        if not os.path.isdir(corpus):
+            self.skipTest("no public test data (make corpus)")
+        with tempfile.TemporaryDirectory(prefix="browser-", dir=".") as folder:
+            page = os.path.abspath(os.path.join(folder, "rounds.html"))
+            told = json.loads(subprocess.run([JOULEMARK, "mlperf", "show", corpus, "--json", "--html", page], check=True,
+                                             stdout=subprocess.PIPE).stdout)
+            dom, err, urls = browse(page, folder)
+            self.assertTrue(dom.rstrip().endswith("</html>"))
+            self.assertEqual([line for line in err.splitlines() if "CONSOLE" in line], [])
+            self.assertEqual([u for _, u in urls if "rounds" in u], [])
+            rows = re.findall(r'<tr data-path="([^"]*)">(.*?)</tr>', dom, re.S)
+            self.assertEqual([html.unescape(path) for path, _ in rows], [s["path"] for s in told["sessions"]])
+            for (_, row), s in zip(rows, told["sessions"]):
+                metric = float(re.search(r'data-value="([^"]*)"', row).group(1))
+                self.assertEqual(metric, s["published"]["metric"])
+            bars = sum(s["published"]["tokens_per_j"] is not None or s["published"]["samples_per_j"] is not None
+                       for s in told["sessions"])
+            self.assertEqual(dom.count("<g data-path="), bars)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import unittest
 
+import mlperftree
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
@@ -136,6 +137,20 @@ class Torture(unittest.TestCase):
     def test_export(self):
         _, path = self.run_file()
         self.torture("export", path, "-o", os.path.join(self.dir, "out.json"), "--json")
+
+    def test_mlperf(self):
+        """What cannot be opened or read is a row with its reason, so that the output may differ then."""
+        top = os.path.join(self.dir, "tree")
+        tree = mlperftree.Tree(top, round="v5.1")
+        s = tree.result("resnet50", "Offline", watts=100, seconds=5)
+        with open(os.path.join(top, "summary.csv"), "w", encoding="utf-8") as f:
+            f.write(f"Location,Result,Units\n{os.path.relpath(s.path, top)},100,Watts\n")
+        page = os.path.join(self.dir, "out.html")
+        for args in (["show", top, "--json", "--html", page], ["show", top, "--csv"], ["show", s.path],
+                     ["compare", s.path, s.path, "--all"]):
+            self.torture("mlperf", *args, "-j1", "--no-check", kinds=("alloc", "write"))
+            self.torture("mlperf", *args, "-j1", kinds=("alloc", "read", "open"), same_out=False, same_files=False,
+                         ok=(0, 1))
 
     def test_recover(self):
         _, path = self.run_file()
