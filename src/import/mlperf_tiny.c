@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "import/file.h"
 #include "import/import.h"
+#include "import/keep.h"
 #include "import/probe.h"
 #include "run/run.h"
 
@@ -34,17 +35,6 @@ struct work {
     double rate;
     int64_t samples, lost, end;
 };
-
-static int env(struct work *k, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static int env(struct work *k, const char *key, const char *fmt, ...)
-{
-    char text[600];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return text[0] ? jm_run_put_env(k->w, key, text, k->err) : 0;
-}
 
 static int64_t at(const struct work *k, double s)
 {
@@ -142,17 +132,6 @@ static int windows(struct work *k, const struct jm_tiny_file *f)
     return rc;
 }
 
-static int raw(struct work *k, const char *path, const char *as)
-{
-    struct jm_ifile f;
-    int rc = jm_ifile_open(path, &f, NULL);
-    if (rc)
-        return rc == JM_ENOMEM ? jm_err_set(k->err, rc, "Out of memory while importing %s.", path) : 0;
-    rc = jm_run_put_raw(k->w, as, path, f.all, k->err);
-    jm_ifile_close(&f);
-    return rc;
-}
-
 /* "m-session-start-id[20230512185857]": local time of the host that ran the runner. */
 static int64_t session_start(const struct jm_tiny_dir *d)
 {
@@ -217,10 +196,10 @@ static int fill(struct work *k)
             rc = jm_tiny_samples(f->energy, &k->rate, on_sample, k, &rest, k->err);
         snprintf(as, sizeof as, "%s-energy.bin", f->name);
         if (!rc)
-            rc = raw(k, f->energy, as);
+            rc = jm_keep_file(k->w, k->err, f->energy, as);
         snprintf(as, sizeof as, "%s-timestamps.json", f->name);
         if (!rc)
-            rc = raw(k, f->times, as);
+            rc = jm_keep_file(k->w, k->err, f->times, as);
     }
     if (!rc && !k->windows)
         rc = jm_err_set(k->err, JM_EPARSE, "%s has no window: its timestamps are fewer than two edges.",
@@ -229,27 +208,28 @@ static int fill(struct work *k)
     for (size_t i = 0; !rc && i < 2; i++) {
         char path[8192];
         snprintf(path, sizeof path, "%s/%s", k->d->dir, logs[i]);
-        rc = raw(k, path, logs[i]);
+        rc = jm_keep_file(k->w, k->err, path, logs[i]);
     }
     if (!rc)
         rc = claim(k, "Median energy cost", "j_per.request_ok", k->d->median_uj, "uJ/inf.", "wall", -1);
     if (!rc)
-        rc = env(k, "tiny.model", "%s", k->d->model);
+        rc = jm_keep_env(k->w, k->err, "tiny.model", "%s", k->d->model);
     if (!rc)
-        rc = env(k, "tiny.device", "%s", k->d->device);
+        rc = jm_keep_env(k->w, k->err, "tiny.device", "%s", k->d->device);
     if (!rc)
-        rc = env(k, "tiny.instrument", "%s", k->d->instrument);
+        rc = jm_keep_env(k->w, k->err, "tiny.instrument", "%s", k->d->instrument);
     if (!rc && k->d->volts_mv > 0)
-        rc = env(k, "tiny.supply", "%lld mV", (long long)k->d->volts_mv);
+        rc = jm_keep_env(k->w, k->err, "tiny.supply", "%lld mV", (long long)k->d->volts_mv);
     if (!rc)
-        rc = env(k, "tiny.samples", "%lld", (long long)k->samples);
+        rc = jm_keep_env(k->w, k->err, "tiny.samples", "%lld", (long long)k->samples);
     if (!rc)
-        rc = env(k, "tiny.samples_lost", "%lld", (long long)k->lost);
+        rc = jm_keep_env(k->w, k->err, "tiny.samples_lost", "%lld", (long long)k->lost);
     if (!rc)
-        rc = env(k, "import.times",
-                 "edges of the device within its trace; the day is that of the runner's session, whose zone "
-                 "is not "
-                 "known");
+        rc = jm_keep_env(
+            k->w, k->err, "import.times",
+            "edges of the device within its trace; the day is that of the runner's session, whose zone "
+            "is not "
+            "known");
     return rc ? rc : jm_run_put_env(k->w, "import.kind", "mlperf-tiny", k->err);
 }
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/file.h"
 #include "import/import.h"
+#include "import/keep.h"
 #include "import/probe.h"
 #include "run/run.h"
 
@@ -47,17 +47,6 @@ struct work {
     struct source *at;
     int64_t shift;
 };
-
-static int env(struct work *k, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static int env(struct work *k, const char *key, const char *fmt, ...)
-{
-    char text[600];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return text[0] ? jm_run_put_env(k->w, key, text, k->err) : 0;
-}
 
 static int by_start(const void *a, const void *b)
 {
@@ -128,7 +117,7 @@ static int on_gap(void *self, const struct jm_training_point *p)
     }
     g->any = true;
     g->last = p->t_us;
-    return 0;
+    return g->all < 20000 ? 0 : JM_EAGAIN; /* enough */
 }
 
 /* Stamps of whole seconds come 1 s and 2 s apart where a reading takes a little more than a second. */
@@ -136,7 +125,8 @@ static int64_t period_of(const char *path, const struct jm_training_look *l)
 {
     struct gaps g = {.all = 0};
     int64_t sum = 0;
-    if (jm_training_points(path, l, on_gap, &g, NULL) || g.all < 20)
+    int rc = jm_training_points(path, l, on_gap, &g, NULL);
+    if ((rc && rc != JM_EAGAIN) || g.all < 20)
         return 0;
     for (int i = 0; i <= TENTHS; i++)
         if ((sum += g.n[i]) * 100 >= g.all * 95)
@@ -231,17 +221,6 @@ static int on_point(void *self, const struct jm_training_point *p)
     return jm_run_put_readings(k->w, &r, 1, k->err);
 }
 
-static int raw(struct work *k, const char *path, const char *as)
-{
-    struct jm_ifile f;
-    int rc = jm_ifile_open(path, &f, NULL);
-    if (rc)
-        return rc == JM_ENOMEM ? jm_err_set(k->err, rc, "Out of memory while importing %s.", path) : 0;
-    rc = jm_run_put_raw(k->w, as, path, f.all, k->err);
-    jm_ifile_close(&f);
-    return rc;
-}
-
 static int facts_of_part(struct work *k, const struct one_run *r, const struct jm_training_file *f,
                          const struct jm_training_look *l, bool zone)
 {
@@ -249,36 +228,20 @@ static int facts_of_part(struct work *k, const struct one_run *r, const struct j
     int rc = 0;
     if (k->shift) {
         snprintf(key, sizeof key, "training.%.100s.%.60s.clock_moved", r->f->name, f->name);
-        rc = env(k, key, "%.6f s%s", (double)k->shift / 1e6, zone ? ", a time zone" : "");
+        rc = jm_keep_env(k->w, k->err, key, "%.6f s%s", (double)k->shift / 1e6, zone ? ", a time zone" : "");
     }
     if (!rc && l->bad) {
         snprintf(key, sizeof key, "training.%.100s.%.60s.bad_readings", r->f->name, f->name);
-        rc = env(k, key, "%lld", (long long)l->bad);
+        rc = jm_keep_env(k->w, k->err, key, "%lld", (long long)l->bad);
     }
     return rc;
-}
-
-struct constants {
-    double efficiency, estimate;
-};
-static int on_constant(void *self, const struct jm_mllog *e, int64_t line)
-{
-    struct constants *c = self;
-    (void)line;
-    if (jm_span_is(e->key, "conversion_eff"))
-        c->efficiency = e->number;
-    else if (jm_span_is(e->key, "interconnect_power_est") && isnan(c->estimate))
-        c->estimate = e->number;
-    return 0;
 }
 
 static int part(struct work *k, const struct one_run *r, const struct jm_training_file *f, bool has_reference,
                 int64_t reference)
 {
     struct jm_training_look look;
-    struct constants c = {NAN, NAN};
     char key[256], as[400];
-    int64_t broken;
     bool zone = false;
     int rc = jm_training_look(f->path, &look, NULL);
     if (rc)
@@ -291,16 +254,14 @@ static int part(struct work *k, const struct one_run *r, const struct jm_trainin
         if (rc == JM_ELIMIT)
             return rc;
     }
-    if (!rc && (rc = jm_training_scan(f->path, on_constant, &c, &broken, k->err)) == 0) {
-        snprintf(key, sizeof key, "training.%.100s.%.60s.conversion_eff", r->f->name, f->name);
-        if (!isnan(c.efficiency))
-            rc = env(k, key, "%.17g", c.efficiency);
-        snprintf(key, sizeof key, "training.%.100s.%.60s.interconnect_power_est", r->f->name, f->name);
-        if (!rc && !isnan(c.estimate))
-            rc = env(k, key, "%.17g W", c.estimate);
-    }
+    snprintf(key, sizeof key, "training.%.100s.%.60s.conversion_eff", r->f->name, f->name);
+    if (!rc && !isnan(look.efficiency))
+        rc = jm_keep_env(k->w, k->err, key, "%.17g", look.efficiency);
+    snprintf(key, sizeof key, "training.%.100s.%.60s.interconnect_power_est", r->f->name, f->name);
+    if (!rc && !isnan(look.estimate_w))
+        rc = jm_keep_env(k->w, k->err, key, "%.17g W", look.estimate_w);
     snprintf(as, sizeof as, "power/%s/%s.txt", r->f->name, f->name);
-    return rc ? rc : raw(k, f->path, as);
+    return rc ? rc : jm_keep_file(k->w, k->err, f->path, as);
 }
 
 static int one(struct work *k, int id)
@@ -316,7 +277,7 @@ static int one(struct work *k, int id)
         rc = jm_run_close_window(k->w, id, r->log.stop_us * 1000, k->err);
     snprintf(as, sizeof as, "%s.txt", r->f->name);
     if (!rc)
-        rc = raw(k, r->f->log, as);
+        rc = jm_keep_file(k->w, k->err, r->f->log, as);
     for (size_t j = 0; !rc && j < r->f->n && !has_reference; j++) {
         struct jm_training_look l;
         if (jm_training_look(r->f->file[j].path, &l, NULL) == 0 && l.readings &&
@@ -343,24 +304,25 @@ static int fill(struct work *k)
     for (size_t i = 0; !rc && i < k->n_run; i++)
         rc = one(k, (int)i);
     if (!rc)
-        rc = env(k, "training.round", "%s", round);
+        rc = jm_keep_env(k->w, k->err, "training.round", "%s", round);
     if (!rc)
-        rc = env(k, "training.benchmark", "%s", l->benchmark);
+        rc = jm_keep_env(k->w, k->err, "training.benchmark", "%s", l->benchmark);
     if (!rc)
-        rc = env(k, "training.submitter", "%s", l->submitter);
+        rc = jm_keep_env(k->w, k->err, "training.submitter", "%s", l->submitter);
     if (!rc)
-        rc = env(k, "training.division", "%s", l->division);
+        rc = jm_keep_env(k->w, k->err, "training.division", "%s", l->division);
     if (!rc)
-        rc = env(k, "training.platform", "%s", l->platform);
+        rc = jm_keep_env(k->w, k->err, "training.platform", "%s", l->platform);
     if (!rc)
-        rc = env(k, "training.runs", "%zu of %zu", k->n_run, k->dir.n);
+        rc = jm_keep_env(k->w, k->err, "training.runs", "%zu of %zu", k->n_run, k->dir.n);
     if (!rc && k->n_run < k->dir.n)
-        rc = env(k, "import.missing.runs", "%zu of %zu runs have no power, or no run_start and run_stop",
-                 k->dir.n - k->n_run, k->dir.n);
+        rc = jm_keep_env(k->w, k->err, "import.missing.runs",
+                         "%zu of %zu runs have no power, or no run_start and run_stop", k->dir.n - k->n_run,
+                         k->dir.n);
     if (!rc && k->back)
-        rc = env(k, "training.readings_back", "%lld", (long long)k->back);
+        rc = jm_keep_env(k->w, k->err, "training.readings_back", "%lld", (long long)k->back);
     if (!rc && k->repeats)
-        rc = env(k, "training.readings_repeated", "%lld", (long long)k->repeats);
+        rc = jm_keep_env(k->w, k->err, "training.readings_repeated", "%lld", (long long)k->repeats);
     return rc ? rc : jm_run_put_env(k->w, "import.kind", "mlperf-training", k->err);
 }
 

@@ -74,6 +74,8 @@ struct jm_training_look { /* what one pass says of a file */
     bool ordered, has_start, has_stop;
     int64_t start_us, stop_us; /* last ones written */
     int64_t first_us, last_us; /* of the readings */
+    double efficiency;         /* conversion_eff written last; NaN */
+    double estimate_w;         /* interconnect_power_est written first; NaN */
     char type[16];             /* measurement_type of conversion_eff: "AC", "DC"; "" */
 };
 typedef int (*jm_training_point_fn)(void *self, const struct jm_training_point *p);

@@ -147,7 +147,11 @@ static int on_look(void *self, const struct jm_mllog *e, int64_t line)
     } else if (p.kind == JM_TP_STOP) {
         l->has_stop = true;
         l->stop_us = p.t_us;
+    } else if (p.kind == JM_TP_ESTIMATE) {
+        if (isnan(l->estimate_w))
+            l->estimate_w = p.value;
     } else if (p.kind == JM_TP_EFFICIENCY) {
+        l->efficiency = p.value;
         struct jm_span type = jm_mllog_meta(e, "measurement_type");
         snprintf(l->type, sizeof l->type, "%.*s", (int)(type.n < 15 ? type.n : 15), type.n ? type.p : "");
         jm_text_plain(l->type, strlen(l->type), false);
@@ -167,6 +171,7 @@ int jm_training_look(const char *path, struct jm_training_look *out, struct jm_e
     struct looking k = {out, 0};
     memset(out, 0, sizeof *out);
     out->ordered = true;
+    out->efficiency = out->estimate_w = NAN;
     return jm_training_scan(path, on_look, &k, &out->broken, err);
 }
 
