@@ -47,6 +47,8 @@ static int apply(struct jm_cli *cli, const struct opts *o, struct jm_mlperf_conf
     if (o->out_dir)
         c->out_dir = o->out_dir;
     c->keep |= o->keep;
+    if (cli->common->quiet)
+        return 0;
     for (size_t i = 0; i < c->n_warnings; i++)
         jm_cli_say(cli, "%s", c->warnings[i]);
     if (!o->listen && !c->listens_by_config)

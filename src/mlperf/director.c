@@ -171,7 +171,14 @@ static int try_source(const struct jm_mlperf_director *d, struct jm_err *err)
         (void *)(uintptr_t)d, d->clock, d->config->out_dir, try_log, try_said, try_over};
     int rc = d->source.ops->open(d->source.self, &io, err);
     d->source.ops->close(d->source.self);
-    return rc ? jm_err_prefix(err, "the source of samples does not work") : 0;
+    for (int i = 1; !rc && i <= d->source.ops->analyzers(d->source.self); i++) {
+        char path[4300];
+        snprintf(path, sizeof path, "%s/ptd_logs_analyzer_%d.txt", d->config->out_dir, i);
+        unlink(path); /* what it printed matters only when it did not work */
+    }
+    return rc ? jm_err_prefix(err, "the source of samples does not work (its files are in %s)",
+                              d->config->out_dir)
+              : 0;
 }
 
 static int prepare(struct jm_mlperf_serving *v, struct jm_err *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mlperf/ptd.h"
+#include "mlperf/ptd_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,36 +17,9 @@
 
 #include "base/banned.h"
 
-#define POLL      (100 * JM_NS_PER_MS)
 #define LAST_WORD (10 * JM_NS_PER_S) /* for each command when the session is given up */
-#define GRACE     (10 * JM_NS_PER_S) /* between SIGTERM and SIGKILL */
 
-struct daemon {
-    const struct jm_mlperf_analyzer *a;
-    int number;
-    char peer[48]; /* "PTDaemon of analyzer 1" */
-    struct jm_mlperf_conn conn;
-    bool launched, measuring;
-    int64_t pid;
-    int out_fd; /* -1 */
-    struct jm_mlperf_ranges initial;
-    char *log_file; /* -l */
-};
-
-struct ptd {
-    const struct jm_mlperf_config *config;
-    const struct jm_mlperf_child_ops *child;
-    struct jm_clock clock;
-    struct jm_mlperf_wake wake;
-    const struct jm_mlperf_source_io *io; /* while open */
-    bool giving_up, simulated;
-    int n;
-    struct daemon d[JM_MLPERF_ANALYZERS];
-};
-
-static void note(struct ptd *p, enum jm_log_level level, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static void note(struct ptd *p, enum jm_log_level level, const char *fmt, ...)
+void jm_ptd_note(struct jm_ptd *p, enum jm_log_level level, const char *fmt, ...)
 {
     struct jm_str s;
     va_list ap;
@@ -58,7 +31,7 @@ static void note(struct ptd *p, enum jm_log_level level, const char *fmt, ...)
     jm_str_release(&s);
 }
 
-static void note_said(struct ptd *p, const struct daemon *d, const char *what, struct jm_span text)
+static void note_said(struct jm_ptd *p, const struct jm_ptd_daemon *d, const char *what, struct jm_span text)
 {
     struct jm_str s;
     jm_str_init(&s);
@@ -68,40 +41,54 @@ static void note_said(struct ptd *p, const struct daemon *d, const char *what, s
     jm_str_release(&s);
 }
 
-/* Has the process that we started ended? */
-static int living(struct ptd *p, struct daemon *d, struct jm_err *err)
+/* The samples that a dead PTDaemon had written down itself go to the session, as evidence. */
+static void keep_samples(struct jm_ptd *p, struct jm_ptd_daemon *d)
+{
+    struct jm_str to;
+    jm_str_init(&to);
+    jm_str_addf(&to, "%s/ptd_samples_analyzer_%d.txt", p->io->power_dir, d->number);
+    if (!to.failed && rename(d->log_file, to.buf) == 0)
+        jm_ptd_note(p, JM_LOG_WARN, "Analyzer [%d]: the samples that its PTDaemon wrote until then are in %s",
+                    d->number, to.buf);
+    jm_str_release(&to);
+}
+
+int jm_ptd_living(struct jm_ptd *p, struct jm_ptd_daemon *d, struct jm_err *err)
 {
     int status;
     if (!d->launched || p->child->poll(p->child->self, d->pid, &status))
         return 0;
     d->launched = false;
-    d->measuring = false;
     jm_mlperf_conn_close(&d->conn);
+    if (d->measuring)
+        keep_samples(p, d);
+    d->measuring = false;
     if (status > 128)
-        return jm_err_set(err, JM_ENET, "%s was ended by signal %d; what it said is in ptd_logs.txt", d->peer,
-                          status - 128);
-    return jm_err_set(err, JM_ENET, "%s ended with status %d; what it said is in ptd_logs.txt", d->peer,
-                      status);
+        return jm_err_set(err, JM_ENET,
+                          "%s was ended by signal %d; what it said is in ptd_logs_analyzer_%d.txt", d->peer,
+                          status - 128, d->number);
+    return jm_err_set(err, JM_ENET, "%s ended with status %d; what it said is in ptd_logs_analyzer_%d.txt",
+                      d->peer, status, d->number);
 }
 
-static int64_t deadline(struct ptd *p)
+static int64_t deadline(struct jm_ptd *p)
 {
     int64_t most = p->config->ptd_timeout_ns;
     return jm_clock_mono(&p->clock) + (p->giving_up && most > LAST_WORD ? LAST_WORD : most);
 }
 
 /* After a failure to send or receive: the better reason is that it died. */
-static int lost(struct ptd *p, struct daemon *d, const char *cmd, int rc, struct jm_err *err)
+static int lost(struct jm_ptd *p, struct jm_ptd_daemon *d, const char *cmd, int rc, struct jm_err *err)
 {
     struct jm_err why = {0};
     if (rc == JM_ENET && d->launched) {
         /* its end and the end of its connection are two events */
         for (int i = 0; i < 10; i++) {
-            if (living(p, d, &why)) {
+            if (jm_ptd_living(p, d, &why)) {
                 d->measuring = false;
                 return jm_err_set(err, JM_ENET, "%s", why.text);
             }
-            jm_clock_sleep_until(&p->clock, jm_clock_mono(&p->clock) + POLL / 2, NULL);
+            jm_clock_sleep_until(&p->clock, jm_clock_mono(&p->clock) + JM_PTD_POLL / 2, NULL);
         }
     }
     d->measuring = false;
@@ -109,9 +96,9 @@ static int lost(struct ptd *p, struct daemon *d, const char *cmd, int rc, struct
     return jm_err_prefix(err, "after \"%s\"", cmd);
 }
 
-static int send_cmd(struct ptd *p, struct daemon *d, const char *cmd, struct jm_err *err)
+static int send_cmd(struct jm_ptd *p, struct jm_ptd_daemon *d, const char *cmd, struct jm_err *err)
 {
-    int rc = living(p, d, err);
+    int rc = jm_ptd_living(p, d, err);
     if (rc)
         return rc;
     note_said(p, d, "is sending to ptd", jm_span_of(cmd));
@@ -119,7 +106,7 @@ static int send_cmd(struct ptd *p, struct daemon *d, const char *cmd, struct jm_
     return rc ? lost(p, d, cmd, rc, err) : 0;
 }
 
-static int get_reply(struct ptd *p, struct daemon *d, const char *cmd, struct jm_span *reply,
+static int get_reply(struct jm_ptd *p, struct jm_ptd_daemon *d, const char *cmd, struct jm_span *reply,
                      struct jm_err *err)
 {
     d->conn.limit = JM_MLPERF_PTD_LINE;
@@ -130,14 +117,14 @@ static int get_reply(struct ptd *p, struct daemon *d, const char *cmd, struct jm
     return p->io->said(p->io->self, d->number, jm_span_of(cmd), *reply, err);
 }
 
-static int ask(struct ptd *p, struct daemon *d, const char *cmd, struct jm_span *reply, struct jm_err *err)
+int jm_ptd_ask(struct jm_ptd *p, struct jm_ptd_daemon *d, const char *cmd, struct jm_span *reply,
+               struct jm_err *err)
 {
     int rc = send_cmd(p, d, cmd, err);
     return rc ? rc : get_reply(p, d, cmd, reply, err);
 }
 
-/* A reply as it may stand in a sentence. */
-static const char *plain(struct jm_span reply, char buf[160])
+const char *jm_ptd_plain(struct jm_span reply, char buf[160])
 {
     size_t n = reply.n < 159 ? reply.n : 159;
     if (n)
@@ -147,143 +134,20 @@ static const char *plain(struct jm_span reply, char buf[160])
     return buf;
 }
 
-/* --- start and connect ---------------------------------------------------------------------------- */
-
-static size_t argv_of(const struct ptd *p, const struct daemon *d, const char *argv[24], char text[6][96])
-{
-    const struct jm_mlperf_analyzer *a = d->a;
-    size_t n = 0, at = 0;
-    argv[n++] = p->config->ptd ? p->config->ptd : "";
-    argv[n++] = "-l";
-    argv[n++] = d->log_file;
-    argv[n++] = "-p";
-    snprintf(text[0], 96, "%d", a->port);
-    argv[n++] = text[0];
-    if (a->board >= 0) {
-        snprintf(text[1], 96, "%lld", (long long)a->board);
-        argv[n++] = "-b";
-        argv[n++] = text[1];
-    }
-    if (a->n_channels) {
-        for (int i = 0; i < a->n_channels; i++)
-            at += (size_t)snprintf(text[2] + at, 96 - at, "%s%lld", i ? "," : "", (long long)a->channel[i]);
-        argv[n++] = "-c";
-        argv[n++] = text[2];
-    }
-    if (a->dc_flag)
-        argv[n++] = a->dc_flag;
-    if (a->interface_flag && a->interface_flag[0])
-        argv[n++] = a->interface_flag;
-    snprintf(text[3], 96, "%lld", (long long)a->device_type);
-    argv[n++] = text[3];
-    argv[n++] = a->device_port ? a->device_port : "";
-    argv[n] = NULL;
-    return n;
-}
-
-/* Somebody else on its port would be taken for our PTDaemon. */
-static int port_is_free(struct ptd *p, struct daemon *d, struct jm_err *err)
-{
-    struct jm_err why = {0};
-    if (jm_mlperf_connect(&d->conn, "127.0.0.1", d->a->port, &p->clock, p->wake, d->peer,
-                          jm_clock_mono(&p->clock) + POLL, &why))
-        return 0;
-    jm_mlperf_conn_close(&d->conn);
-    return jm_err_set(err, JM_ECONFLICT,
-                      "port %d of %s is taken already; end the program that listens there, or set "
-                      "\"launch: no\" in [joulemark] to use it",
-                      d->a->port, d->peer);
-}
-
-static int launch(struct ptd *p, struct daemon *d, struct jm_err *err)
-{
-    static const char *const env[] = {"TZ=UTC", NULL};
-    const char *argv[24];
-    char text[6][96];
-    struct jm_str path, shown;
-    int rc = port_is_free(p, d, err);
-    if (rc)
-        return rc;
-    size_t n = argv_of(p, d, argv, text);
-    jm_str_init(&path);
-    jm_str_init(&shown);
-    for (size_t i = 0; i < n; i++) {
-        jm_str_adds(&shown, i ? ", " : "[");
-        jm_mlperf_quote(&shown, jm_span_of(argv[i]));
-    }
-    note(p, JM_LOG_INFO, "Analyzer [%d] is running PTDaemon: %s]", d->number, shown.buf);
-    jm_str_addf(&path, "%s/ptd_logs_analyzer_%d.txt", p->io->power_dir, d->number);
-    rc = jm_str_ok(&path, "a path", err);
-    unlink(d->log_file); /* of an earlier session; it would only grow */
-    if (!rc && (d->out_fd = open(path.buf, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) < 0)
-        rc = jm_err_sys(err, errno, "cannot create %s", path.buf);
-    if (!rc)
-        rc = p->child->start(p->child->self, argv, env, d->out_fd, &d->pid, err);
-    d->launched = rc == 0;
-    jm_str_release(&path);
-    jm_str_release(&shown);
-    return rc;
-}
-
-static int join(struct ptd *p, struct daemon *d, struct jm_err *err)
-{
-    int64_t until = jm_clock_mono(&p->clock) + p->config->ptd_start_ns;
-    const char *host = p->config->launch ? "127.0.0.1" : p->config->ptd_host;
-    for (;;) {
-        int64_t now = jm_clock_mono(&p->clock), limit = now + 5 * JM_NS_PER_S;
-        int rc = living(p, d, err);
-        if (rc)
-            return rc;
-        if (p->io->over(p->io->self))
-            return jm_err_set(err, JM_ESTATE, "ended while %s was starting", d->peer);
-        rc = jm_mlperf_connect(&d->conn, host, d->a->port, &p->clock, p->wake, d->peer,
-                               limit < until ? limit : until, err);
-        if (!rc || rc == JM_ESTATE)
-            return rc;
-        if (jm_clock_mono(&p->clock) + POLL >= until)
-            return jm_err_prefix(err, "PTDaemon did not become ready in %.0f s",
-                                 (double)p->config->ptd_start_ns / 1e9);
-        jm_clock_sleep_until(&p->clock, now + POLL, p->wake.cancel);
-    }
-}
-
-static int greet(struct ptd *p, struct daemon *d, struct jm_err *err)
-{
-    struct jm_span reply;
-    char text[160];
-    int rc = ask(p, d, "Hello", &reply, err);
-    if (!rc && !jm_span_is(reply, "Hello, PTDaemon here!"))
-        rc = jm_err_set(err, JM_ECONFLICT,
-                        "what listens on port %d is no PTDaemon: it answered \"%s\" to Hello", d->a->port,
-                        plain(reply, text));
-    if (!rc)
-        rc = ask(p, d, "Identify", &reply, err);
-    if (rc)
-        return rc;
-    /* the stand-in names itself where a real one names maker and system */
-    p->simulated |= jm_span_find(reply, JM_SPAN("simulated")) >= 0;
-    note(p, JM_LOG_INFO, "Analyzer [%d] connected to PTDaemon", d->number);
-    rc = ask(p, d, "RR", &reply, err);
-    if (rc)
-        return rc;
-    jm_mlperf_ptd_ranges(reply, &d->initial);
-    note(p, JM_LOG_INFO, "Analyzer [%d] says the initial range for Amps is %s for Volts is %s", d->number,
-         d->initial.amps, d->initial.volts);
-    return 0;
-}
-
-static int set_range(struct ptd *p, struct daemon *d, char what, const char *value, struct jm_err *err)
+static int set_range(struct jm_ptd *p, struct jm_ptd_daemon *d, char what, const char *value,
+                     struct jm_err *err)
 {
     struct jm_span reply;
     char cmd[64], text[160];
     snprintf(cmd, sizeof cmd, "SR,%c,%s", what, value);
-    int rc = ask(p, d, cmd, &reply, err);
+    int rc = jm_ptd_ask(p, d, cmd, &reply, err);
     if (!rc && jm_mlperf_ptd_is_error(reply))
         return jm_err_set(err, JM_ECONFLICT, "Error setting %s range: %s (analyzer %d answered \"%s\")",
-                          what == 'V' ? "voltage" : "current", value, d->number, plain(reply, text));
+                          what == 'V' ? "voltage" : "current", value, d->number, jm_ptd_plain(reply, text));
     if (!rc && !(jm_span_starts(reply, JM_SPAN("Range ")) && jm_span_ends(reply, JM_SPAN(" changed"))))
-        note(p, JM_LOG_WARN, "Analyzer [%d] answered neither that the range was changed nor an error: \"%s\"",
-             d->number, plain(reply, text));
+        jm_ptd_note(p, JM_LOG_WARN,
+                    "Analyzer [%d] answered neither that the range was changed nor an error: \"%s\"",
+                    d->number, jm_ptd_plain(reply, text));
     return rc;
 }
 
@@ -292,23 +156,18 @@ static int set_range(struct ptd *p, struct daemon *d, char what, const char *val
 /* The public tool starts each PTDaemon and sets its voltage range before the next one; so do we. */
 static int ptd_open(void *self, const struct jm_mlperf_source_io *io, struct jm_err *err)
 {
-    struct ptd *p = self;
+    struct jm_ptd *p = self;
     int rc = 0;
     p->io = io;
     p->giving_up = false;
     for (int i = 0; !rc && i < p->n; i++) {
         p->d[i].measuring = false;
-        if (p->config->launch)
-            rc = launch(p, &p->d[i], err);
-        if (!rc)
-            rc = join(p, &p->d[i], err);
-        if (!rc)
-            rc = greet(p, &p->d[i], err);
+        rc = jm_ptd_start(p, &p->d[i], err);
     }
     return rc;
 }
 
-static int prepare_ranging(struct ptd *p, struct jm_err *err)
+static int prepare_ranging(struct jm_ptd *p, struct jm_err *err)
 {
     int rc = 0;
     for (int i = 0; !rc && i < p->n; i++)
@@ -321,8 +180,8 @@ static int prepare_ranging(struct ptd *p, struct jm_err *err)
             if (most && dev && dev->max_amps)
                 snprintf(value, sizeof value, "%d", dev->max_amps);
             else if (most && !again)
-                note(p, JM_LOG_WARN, "Unknown max range type for device %lld, using AUTO",
-                     (long long)p->d[i].a->device_type);
+                jm_ptd_note(p, JM_LOG_WARN, "Unknown max range type for device %lld, using AUTO",
+                            (long long)p->d[i].a->device_type);
             if (!again || value[0] == 'A')
                 rc = set_range(p, &p->d[i], 'A', value, err);
         }
@@ -332,7 +191,7 @@ static int prepare_ranging(struct ptd *p, struct jm_err *err)
 static int ptd_prepare(void *self, enum jm_mlperf_mode mode, const struct jm_mlperf_ranges *ranges,
                        struct jm_err *err)
 {
-    struct ptd *p = self;
+    struct jm_ptd *p = self;
     int rc = 0;
     if (mode == JM_MLPERF_RANGING || !ranges)
         return prepare_ranging(p, err);
@@ -346,7 +205,7 @@ static int ptd_prepare(void *self, enum jm_mlperf_mode mode, const struct jm_mlp
 
 static int ptd_go(void *self, enum jm_mlperf_mode mode, const char *mark, struct jm_err *err)
 {
-    struct ptd *p = self;
+    struct jm_ptd *p = self;
     struct jm_span reply;
     char cmd[JM_MLPERF_ID + 64], text[160];
     int rc = 0;
@@ -362,21 +221,21 @@ static int ptd_go(void *self, enum jm_mlperf_mode mode, const char *mark, struct
         if (!rc && jm_mlperf_ptd_is_error(reply)) {
             p->d[i].measuring = false;
             rc = jm_err_set(err, JM_ECONFLICT, "analyzer %d does not start to measure: \"%s\"",
-                            p->d[i].number, plain(reply, text));
+                            p->d[i].number, jm_ptd_plain(reply, text));
         } else if (!rc && !jm_span_starts(reply, JM_SPAN("Starting"))) {
-            note(p, JM_LOG_WARN, "Analyzer [%d] answered something else than that it starts: \"%s\"",
-                 p->d[i].number, plain(reply, text));
+            jm_ptd_note(p, JM_LOG_WARN, "Analyzer [%d] answered something else than that it starts: \"%s\"",
+                        p->d[i].number, jm_ptd_plain(reply, text));
         }
     }
     return rc;
 }
 
-static int read_samples(struct ptd *p, struct daemon *d, int64_t n, int first,
+static int read_samples(struct jm_ptd *p, struct jm_ptd_daemon *d, int64_t n, int first,
                         const struct jm_mlperf_sink *sink, struct jm_err *err)
 {
     struct jm_span line;
     int rc = 0;
-    note(p, JM_LOG_INFO, "Analyzer [%d] is trying to read %lld lines", d->number, (long long)n);
+    jm_ptd_note(p, JM_LOG_INFO, "Analyzer [%d] is trying to read %lld lines", d->number, (long long)n);
     d->conn.limit = JM_MLPERF_SAMPLE_LINE;
     for (int64_t i = 0; !rc && i < n; i++) {
         rc = jm_mlperf_recv(&d->conn, deadline(p), &line, err);
@@ -390,41 +249,43 @@ static int read_samples(struct ptd *p, struct daemon *d, int64_t n, int first,
     return rc;
 }
 
-static int fetch(struct ptd *p, struct daemon *d, const struct jm_mlperf_sink *sink, struct jm_err *err)
+static int fetch(struct jm_ptd *p, struct jm_ptd_daemon *d, const struct jm_mlperf_sink *sink,
+                 struct jm_err *err)
 {
     struct jm_span reply;
     int64_t n = 0;
     int first = 1;
-    int rc = ask(p, d, "RL,*,*", &reply, err);
+    int rc = jm_ptd_ask(p, d, "RL,*,*", &reply, err);
     if (!rc && jm_span_find(reply, JM_SPAN("Invalid number of parameters")) >= 0)
-        rc = ask(p, d, "RL", &reply, err); /* one channel */
+        rc = jm_ptd_ask(p, d, "RL", &reply, err); /* one channel */
     else if (!rc && jm_span_find(reply, JM_SPAN("Unknown command")) >= 0)
-        rc = ask(p, d, "DC-RL", &reply, err); /* direct current */
+        rc = jm_ptd_ask(p, d, "DC-RL", &reply, err); /* direct current */
     if (!rc)
         rc = jm_mlperf_ptd_last(reply, &n, &first, err);
     if (!rc)
         rc = read_samples(p, d, n, first, sink, err);
     if (!rc)
-        rc = ask(p, d, "Uncertainty", &reply, err);
+        rc = jm_ptd_ask(p, d, "Uncertainty", &reply, err);
     if (!rc && !jm_span_starts(reply, JM_SPAN("Uncertainty,")))
-        note(p, JM_LOG_WARN, "Analyzer [%d] has more samples than it said, or no uncertainty", d->number);
-    return rc ? rc : ask(p, d, "Watts", &reply, err);
+        jm_ptd_note(p, JM_LOG_WARN, "Analyzer [%d] has more samples than it said, or no uncertainty",
+                    d->number);
+    return rc ? rc : jm_ptd_ask(p, d, "Watts", &reply, err);
 }
 
-static int stop(struct ptd *p, struct daemon *d, struct jm_err *err)
+static int stop(struct jm_ptd *p, struct jm_ptd_daemon *d, struct jm_err *err)
 {
     struct jm_span reply;
     char text[160];
-    int rc = ask(p, d, "Stop", &reply, err);
+    int rc = jm_ptd_ask(p, d, "Stop", &reply, err);
     if (!rc)
         d->measuring = false;
     if (!rc && !jm_span_starts(reply, JM_SPAN("Stopping")))
-        note(p, JM_LOG_WARN, "Analyzer [%d] had stopped to measure by itself: \"%s\"", d->number,
-             plain(reply, text));
+        jm_ptd_note(p, JM_LOG_WARN, "Analyzer [%d] had stopped to measure by itself: \"%s\"", d->number,
+                    jm_ptd_plain(reply, text));
     return rc;
 }
 
-static int collect_one(struct ptd *p, struct daemon *d, enum jm_mlperf_mode mode,
+static int collect_one(struct jm_ptd *p, struct jm_ptd_daemon *d, enum jm_mlperf_mode mode,
                        const struct jm_mlperf_sink *sink, struct jm_err *err)
 {
     struct jm_span reply;
@@ -432,12 +293,12 @@ static int collect_one(struct ptd *p, struct daemon *d, enum jm_mlperf_mode mode
     int rc = 0;
     jm_str_init(&text);
     if (mode == JM_MLPERF_TESTING) {
-        rc = ask(p, d, "Watts", &reply, err);
+        rc = jm_ptd_ask(p, d, "Watts", &reply, err);
         jm_str_addf(&text, "Analyzer %d:\nPower: ", d->number);
         if (!rc)
             jm_str_addspan(&text, reply);
         if (!rc)
-            rc = ask(p, d, "Uncertainty", &reply, err);
+            rc = jm_ptd_ask(p, d, "Uncertainty", &reply, err);
         jm_str_adds(&text, " \nUncertainty: ");
         if (!rc)
             jm_str_addspan(&text, reply);
@@ -453,7 +314,7 @@ static int collect_one(struct ptd *p, struct daemon *d, enum jm_mlperf_mode mode
     return rc;
 }
 
-static void give_up(struct ptd *p)
+static void give_up(struct jm_ptd *p)
 {
     static const struct jm_mlperf_wake never = {NULL, -1};
     p->giving_up = true;
@@ -464,7 +325,7 @@ static void give_up(struct ptd *p)
 static int ptd_collect(void *self, enum jm_mlperf_mode mode, bool aborted, const struct jm_mlperf_sink *sink,
                        struct jm_err *err)
 {
-    struct ptd *p = self;
+    struct jm_ptd *p = self;
     int rc = 0;
     if (aborted)
         give_up(p);
@@ -475,11 +336,11 @@ static int ptd_collect(void *self, enum jm_mlperf_mode mode, bool aborted, const
 
 static int ptd_alive(void *self, struct jm_err *err)
 {
-    struct ptd *p = self;
+    struct jm_ptd *p = self;
     for (int i = 0; i < p->n; i++) {
-        struct daemon *d = &p->d[i];
+        struct jm_ptd_daemon *d = &p->d[i];
         char c;
-        int rc = living(p, d, err);
+        int rc = jm_ptd_living(p, d, err);
         if (rc)
             return rc;
         if (d->conn.fd >= 0 && d->conn.from == d->conn.to &&
@@ -493,7 +354,7 @@ static int ptd_alive(void *self, struct jm_err *err)
 
 static size_t ptd_fds(void *self, int *fd, size_t room)
 {
-    struct ptd *p = self;
+    struct jm_ptd *p = self;
     size_t n = 0;
     for (int i = 0; i < p->n && n < room; i++)
         if (p->d[i].conn.fd >= 0)
@@ -501,7 +362,7 @@ static size_t ptd_fds(void *self, int *fd, size_t room)
     return n;
 }
 
-static void restore(struct ptd *p, struct daemon *d)
+static void restore(struct jm_ptd *p, struct jm_ptd_daemon *d)
 {
     struct jm_err err = {0};
     int rc = 0;
@@ -514,27 +375,28 @@ static void restore(struct ptd *p, struct daemon *d)
         if (!rc || rc == JM_ECONFLICT)
             rc = set_range(p, d, 'A', d->initial.amps, &err);
         if (!rc)
-            note(p, JM_LOG_INFO, "Analyzer [%d] set initial values for Amps %s and Volts %s", d->number,
-                 d->initial.amps, d->initial.volts);
+            jm_ptd_note(p, JM_LOG_INFO, "Analyzer [%d] set initial values for Amps %s and Volts %s",
+                        d->number, d->initial.amps, d->initial.volts);
     }
     if (rc)
-        note(p, JM_LOG_ERROR, "Analyzer [%d] could not be left as it was found: %s", d->number, err.text);
+        jm_ptd_note(p, JM_LOG_ERROR, "Analyzer [%d] could not be left as it was found: %s", d->number,
+                    err.text);
 }
 
 static void ptd_close(void *self)
 {
-    struct ptd *p = self;
+    struct jm_ptd *p = self;
     if (!p->io)
         return;
     give_up(p);
     for (int i = 0; i < p->n; i++) {
-        struct daemon *d = &p->d[i];
+        struct jm_ptd_daemon *d = &p->d[i];
         int status;
         restore(p, d);
         jm_mlperf_conn_close(&d->conn);
         if (d->launched) {
-            note(p, JM_LOG_INFO, "Analyzer [%d] stopping ptd...", d->number);
-            p->child->end(p->child->self, d->pid, GRACE, &status);
+            jm_ptd_note(p, JM_LOG_INFO, "Analyzer [%d] stopping ptd...", d->number);
+            p->child->end(p->child->self, d->pid, JM_PTD_GRACE, &status);
         }
         d->launched = d->measuring = false;
         d->initial = (struct jm_mlperf_ranges){0};
@@ -547,59 +409,19 @@ static void ptd_close(void *self)
 
 static int ptd_analyzers(void *self)
 {
-    return ((struct ptd *)self)->n;
+    return ((struct jm_ptd *)self)->n;
 }
 
 static bool ptd_simulated(void *self)
 {
-    return ((struct ptd *)self)->simulated;
-}
-
-static int ptd_describe(void *self, struct jm_str *json, struct jm_err *err)
-{
-    struct ptd *p = self;
-    struct jm_jsonw w;
-    jm_jsonw_init(&w, json, 0);
-    jm_jsonw_array(&w);
-    for (int i = 0; i < p->n; i++) {
-        const struct jm_mlperf_analyzer *a = p->d[i].a;
-        const char *argv[24];
-        char text[6][96];
-        size_t n = p->config->launch ? argv_of(p, &p->d[i], argv, text) : 0;
-        jm_jsonw_object(&w);
-        jm_jsonw_key(&w, "command");
-        jm_jsonw_array(&w);
-        for (size_t k = 0; k < n; k++)
-            jm_jsonw_str(&w, argv[k]);
-        jm_jsonw_end(&w);
-        jm_jsonw_key(&w, "device_type");
-        if (a->device_type >= 0)
-            jm_jsonw_i64(&w, a->device_type);
-        else
-            jm_jsonw_null(&w);
-        jm_jsonw_kstr(&w, "interface_flag", a->interface_flag ? a->interface_flag : "");
-        jm_jsonw_kstr(&w, "dc_flag", a->dc_flag);
-        jm_jsonw_kstr(&w, "device_port", a->device_port ? a->device_port : "");
-        jm_jsonw_key(&w, "channel");
-        if (!a->n_channels) {
-            jm_jsonw_null(&w);
-        } else {
-            jm_jsonw_array(&w);
-            for (int k = 0; k < a->n_channels; k++)
-                jm_jsonw_i64(&w, a->channel[k]);
-            jm_jsonw_end(&w);
-        }
-        jm_jsonw_end(&w);
-    }
-    jm_jsonw_end(&w);
-    return jm_str_ok(json, "the description of the analyzers", err);
+    return ((struct jm_ptd *)self)->simulated;
 }
 
 static const struct jm_mlperf_source_ops ptd_ops = {
     .name = "ptd",
     .official = true,
     .simulated = ptd_simulated,
-    .describe = ptd_describe,
+    .describe = jm_ptd_describe,
     .analyzers = ptd_analyzers,
     .open = ptd_open,
     .prepare = ptd_prepare,
@@ -614,7 +436,7 @@ int jm_mlperf_ptd_new(const struct jm_mlperf_config *config, const struct jm_mlp
                       const char *work_dir, const struct jm_clock *clock, struct jm_mlperf_wake wake,
                       struct jm_mlperf_source *out, struct jm_err *err)
 {
-    struct ptd *p = calloc(1, sizeof *p);
+    struct jm_ptd *p = calloc(1, sizeof *p);
     int rc = 0;
     *out = (struct jm_mlperf_source){.ops = &ptd_ops, .self = p};
     if (!p)
@@ -624,7 +446,7 @@ int jm_mlperf_ptd_new(const struct jm_mlperf_config *config, const struct jm_mlp
     p->clock = *clock;
     p->wake = wake;
     for (int i = 0; !rc && i < config->n_analyzers; i++) {
-        struct daemon *d = &p->d[p->n++];
+        struct jm_ptd_daemon *d = &p->d[p->n++];
         struct jm_str path;
         d->a = &config->analyzer[i];
         d->number = i + 1;
@@ -644,7 +466,7 @@ int jm_mlperf_ptd_new(const struct jm_mlperf_config *config, const struct jm_mlp
 
 void jm_mlperf_ptd_free(struct jm_mlperf_source *s)
 {
-    struct ptd *p = s->self;
+    struct jm_ptd *p = s->self;
     if (!p)
         return;
     ptd_close(p);

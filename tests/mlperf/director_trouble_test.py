@@ -52,6 +52,8 @@ class Trouble(unittest.TestCase):
             c.close()
             self.assertEqual(d.wait(), 3, d.text())
             self.assertEqual(d.sessions(), [s])  # kept all the same
+            # what the dead one had written itself
+            self.assertIn("_testing", d.read(s, "power/ptd_samples_analyzer_1.txt"))
 
     def test_silent_ptd(self):
         for fault, cmds in (("silent@ranging:1s", self.ALL), ("close@ranging:1s", self.ALL)):
