@@ -67,9 +67,16 @@ bool jm_mlperf_locate(const char *path, struct jm_mlperf_place *p)
         if (holds(p->dir))
             return true;
     }
-    /* run_1 itself, or its logs in another folder: the rest lies beside it */
-    snprintf(p->run_1, sizeof p->run_1, "%.*s", (int)n, path);
+    /* one of its folders */
+    static const char *const inside[] = {"/run_1", "/ranging", "/power"};
     snprintf(p->dir, sizeof p->dir, "%.*s/..", (int)n, path);
+    snprintf(p->run_1, sizeof p->run_1, "%s/run_1", p->dir);
+    for (size_t i = 0; i < 3; i++)
+        if (jm_span_ends((struct jm_span){path, n}, jm_span_of(inside[i])) && there(path, ".") &&
+            holds(p->dir))
+            return true;
+    /* the logs in another folder: the rest lies beside it */
+    snprintf(p->run_1, sizeof p->run_1, "%.*s", (int)n, path);
     return there(p->run_1, "spl.txt");
 }
 
@@ -117,15 +124,17 @@ static int on_block(void *self, struct jm_span block, struct jm_err *err)
     return r->fn ? r->rc = r->fn(r->self, block, err) : 0;
 }
 
-int jm_mlperf_file_read(const struct jm_mlperf_place *p, struct jm_mlperf_file *f, bool hash, char *buffer,
-                        struct jm_mlperf_arena *a, jm_file_block_fn fn, void *self, struct jm_err *err)
+int jm_mlperf_file_read(const struct jm_mlperf_place *p, struct jm_mlperf_file *f,
+                        const struct jm_sha1 *fresh, char *buffer, struct jm_mlperf_arena *a,
+                        jm_file_block_fn fn, void *self, struct jm_err *err)
 {
     char path[8704];
-    struct reading r = {.f = f, .hash = hash, .fn = fn, .self = self};
+    struct reading r = {.f = f, .hash = fresh != NULL, .fn = fn, .self = self};
     struct jm_err why;
     if (!jm_mlperf_file_path(p, f->rel, path, sizeof path))
         return 0;
-    jm_sha1_init(&r.sha);
+    if (fresh)
+        r.sha = *fresh;
     int rc = jm_file_blocks(path, buffer, JM_MLPERF_BLOCK, on_block, &r, &why);
     if (r.rc)
         return err ? (*err = why, r.rc) : r.rc;
@@ -133,7 +142,7 @@ int jm_mlperf_file_read(const struct jm_mlperf_place *p, struct jm_mlperf_file *
     f->has_crlf = r.ends.crlf > 0;
     if (rc && f->present)
         f->error = jm_mlperf_printf(a, "%s", why.text);
-    if (rc || !hash)
+    if (rc || !fresh)
         return 0;
     jm_sha1_done(&r.sha, f->sha1);
     if (!r.ends.crlf)

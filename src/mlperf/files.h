@@ -20,11 +20,13 @@ extern const char *const jm_mlperf_file_names[JM_MLPERF_FILES]; /* "run_1/spl.tx
 /* false: the name does not fit */
 bool jm_mlperf_file_path(const struct jm_mlperf_place *p, const char *rel, char *out, size_t size);
 
-/* Reads a file (a regular one, links followed). buffer: JM_MLPERF_BLOCK bytes. fn NULL: hash only. Sets
- * present, error, bytes, has_crlf and sha1; sha1_lf and sha1_crlf where they are the same. A file that cannot
- * be read is no failure: only JM_ENOMEM and what fn returns are. */
-int jm_mlperf_file_read(const struct jm_mlperf_place *p, struct jm_mlperf_file *f, bool hash, char *buffer,
-                        struct jm_mlperf_arena *a, jm_file_block_fn fn, void *self, struct jm_err *err);
+/* Reads a file (a regular one, links followed). buffer: JM_MLPERF_BLOCK bytes. fn NULL: hash only. fresh: an
+ * initialised sum, NULL: none is made (to ask the processor for its instructions takes some microseconds).
+ * Sets present, error, bytes, has_crlf and sha1; sha1_lf and sha1_crlf where they are the same. A file that
+ * cannot be read is no failure: only JM_ENOMEM and what fn returns are. */
+int jm_mlperf_file_read(const struct jm_mlperf_place *p, struct jm_mlperf_file *f,
+                        const struct jm_sha1 *fresh, char *buffer, struct jm_mlperf_arena *a,
+                        jm_file_block_fn fn, void *self, struct jm_err *err);
 /* Sets sha1_crlf and sha1_lf by reading it once more. */
 void jm_mlperf_file_rehash(const struct jm_mlperf_place *p, struct jm_mlperf_file *f, char *buffer);
 

@@ -33,6 +33,7 @@ struct work {
     struct jm_mlperf_session *s;
     struct jm_mlperf_place place;
     char *buffer;
+    struct jm_sha1 fresh; /* to begin each file with */
     bool hash;
     struct jm_err *err;
     const struct jm_mlperf_round *as; /* NULL: found by path and date */
@@ -41,7 +42,8 @@ struct work {
 static int read_file(struct work *w, enum jm_mlperf_file_id id, jm_file_block_fn fn, void *self)
 {
     struct jm_mlperf_file *f = &w->s->file[id];
-    int rc = jm_mlperf_file_read(&w->place, f, w->hash, w->buffer, w->s->arena, fn, self, w->err);
+    int rc = jm_mlperf_file_read(&w->place, f, w->hash ? &w->fresh : NULL, w->buffer, w->s->arena, fn, self,
+                                 w->err);
     w->s->bytes += f->bytes;
     return rc;
 }
@@ -223,6 +225,7 @@ int jm_mlperf_session_read_as(const char *path, unsigned flags, const struct jm_
             "%s is no MLPerf power session: neither performance/run_1/spl.txt nor run_1/spl.txt nor "
             "the files of power/ are there",
             path);
+    jm_sha1_init(&w.fresh);
     w.s = calloc(1, sizeof *w.s);
     w.buffer = malloc(JM_MLPERF_BLOCK);
     if (w.s)

@@ -110,7 +110,13 @@ static void layouts(void **state)
     fix_session(sub);
     fix_text(sub, "run_1/mlperf_log_accuracy.json", "[]");
     fix_text(sub, "power/odd/deep.txt", "");
-    static const char *const ways[] = {"", "/", "/performance", "/performance/run_1", "/performance/run_1/"};
+    static const char *const ways[] = {"",
+                                       "/",
+                                       "/performance",
+                                       "/performance/run_1",
+                                       "/performance/run_1/",
+                                       "/performance/power",
+                                       "/performance/ranging"};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         snprintf(sub, sizeof sub, "%s%s", dir, ways[i]);
         assert_true(jm_mlperf_session_at(sub));
