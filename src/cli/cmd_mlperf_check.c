@@ -122,7 +122,7 @@ static int find(struct jm_cli *cli, struct jm_mlperf_walk *walk, int jobs, struc
     int rc = jm_mlperf_walk(cli->operand, cli->n_operands, jobs, &ops, &t, walk, err);
     size_t n = 0;
     for (size_t i = 0; !rc && i < walk->n; i++) {
-        if (walk->found[i].kind == JM_FOUND_TABLE)
+        if (walk->found[i].kind >= JM_FOUND_TABLE) /* beside the results, none itself */
             free(walk->found[i].path);
         else
             walk->found[n++] = walk->found[i];
