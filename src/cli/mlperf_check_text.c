@@ -11,8 +11,9 @@
 
 #include "base/banned.h"
 
-#define ID_AT   8
-#define TEXT_AT 32
+#define ID_AT  8
+#define ID_MIN 20
+#define ID_MAX 28
 
 static const enum jm_mlperf_verdict order[] = {JM_MLPERF_FAIL, JM_MLPERF_WARN, JM_MLPERF_NOTE, JM_MLPERF_PASS,
                                                JM_MLPERF_ABSENT};
@@ -184,25 +185,27 @@ static void verdicts(struct jm_out *o, const struct jm_judged *j)
 }
 
 /* tag, id, text behind both; a long text goes on in further lines. */
-static void row(struct jm_out *o, enum jm_mlperf_verdict v, const char *id, const char *text,
+static void row(struct jm_out *o, int at, enum jm_mlperf_verdict v, const char *id, const char *text,
                 const char *evidence)
 {
-    int at = TEXT_AT;
     jm_str_adds(o->s, "  ");
     jm_out_style(o, styles[v]);
     jm_out_cell(o, tags[v], ID_AT - 2, false);
     jm_out_style(o, JM_OUT_PLAIN);
     if (v == JM_MLPERF_PASS || v == JM_MLPERF_ABSENT)
         jm_out_style(o, JM_OUT_DIM);
-    jm_out_cell(o, id, TEXT_AT - ID_AT - 1, false);
+    jm_out_cell(o, id, at - ID_AT - 1, false);
     jm_str_addc(o->s, ' ');
     jm_out_wrap(o, text, at, at);
     jm_out_style(o, JM_OUT_PLAIN);
     if (evidence && *evidence) {
+        char cut[300];
+        size_t n = strlen(evidence);
+        snprintf(cut, sizeof cut, "%.*s%s", n > 280 ? 280 : (int)n, evidence, n > 280 ? " ..." : "");
         jm_out_style(o, JM_OUT_DIM);
         for (int i = 0; i < at; i++)
             jm_str_addc(o->s, ' ');
-        jm_out_wrap(o, evidence, at, at);
+        jm_out_wrap(o, cut, at, at);
         jm_out_style(o, JM_OUT_PLAIN);
     }
 }
@@ -256,6 +259,15 @@ void jm_check_text(const struct jm_judged *j, const struct jm_check_show *opts, 
     verdicts(&o, j);
     if (!j->no_official)
         official(&o, &j->c.official, opts->all);
+    int at = ID_MIN;
+    for (size_t i = 0; i < j->c.n_outcomes; i++) {
+        const struct jm_mlperf_outcome *x = &j->c.outcomes[i];
+        bool told = opts->all || (x->verdict != JM_MLPERF_PASS && x->verdict != JM_MLPERF_ABSENT);
+        int n = (int)strlen(x->rule->id);
+        if (told && n > at)
+            at = n < ID_MAX ? n : ID_MAX;
+    }
+    at += ID_AT + 1;
     for (size_t k = 0; k < 5; k++) {
         enum jm_mlperf_verdict v = order[k];
         if (!j->n[v] || ((v == JM_MLPERF_PASS || v == JM_MLPERF_ABSENT) && !opts->all))
@@ -264,7 +276,7 @@ void jm_check_text(const struct jm_judged *j, const struct jm_check_show *opts, 
         for (size_t i = 0; i < j->c.n_outcomes; i++) {
             const struct jm_mlperf_outcome *x = &j->c.outcomes[i];
             if (x->verdict == v)
-                row(&o, v, x->rule->id, x->text, x->evidence);
+                row(&o, at, v, x->rule->id, x->text, x->evidence);
         }
     }
     if (!opts->all && j->n[JM_MLPERF_PASS]) {
