@@ -27,6 +27,7 @@ def load(name):
 
 SCHEMA, EXPLAIN = load("show"), load("explain")
 ROUNDS, COMPARISON = load("mlperf-show"), load("mlperf-compare")
+CHECKED = load("mlperf-check")
 
 
 def is_type(value, name):
@@ -150,12 +151,24 @@ class Schema(unittest.TestCase):
             self.mlperf(ROUNDS, "show", self.dir.name, *more)
         self.mlperf(COMPARISON, "compare", s.path, s.path, "--all", "--pue=2")
 
+    def test_mlperf_check(self):
+        tree = mlperftree.Tree(os.path.join(self.dir.name, "check", "v5.1"))
+        s = tree.result("llama2-70b-99", "Offline", watts=100, seconds=600)
+        over = tree.result("resnet50", "Offline", watts=40, seconds=600, overrange=(5, 6))
+        self.mlperf(CHECKED, "check", s.path, statuses=(0, 1))
+        for more in ([], ["--all"]):
+            doc = self.mlperf(CHECKED, "check", os.path.join(self.dir.name, "check"), *more, statuses=(1,))
+        os.remove(os.path.join(over.path, "performance", "power", "server.json"))
+        self.mlperf(CHECKED, "check", over.path, statuses=(1,))
+        self.assertEqual(doc["summary"]["sessions"], 2)
+
     def test_mlperf_corpus(self):
         corpus = os.path.join(os.environ["JM_BUILD"], "corpus", "mlperf")
         if not os.path.isdir(corpus):
             self.skipTest("the public data are not unpacked (make corpus)")
         doc = self.mlperf(ROUNDS, "show", corpus)
         self.assertEqual([len(doc[k]) for k in ("sessions", "training", "tiny")], [17, 2, 1])
+        self.mlperf(CHECKED, "check", corpus, statuses=(1,))
         self.mlperf(COMPARISON, "compare", corpus, "--a=v4.1", "--b=v5.1", statuses=(0, 1))
 
 
