@@ -273,27 +273,36 @@ static void multichannel(struct jm_judge *j)
         jm_judge_absent(j, "ptd.multichannel", "The analyzer measures one channel");
 }
 
-static void simulated(struct jm_judge *j)
+const char *jm_mlperf_unofficial(const struct jm_mlperf_session *session, bool *simulated)
 {
-    const struct jm_mlperf_side *s = &j->s->server;
-    const char *mark = j->s->power[JM_MLPERF_TESTING].first_mark, *why = NULL;
-    for (size_t i = 0; i < s->n_config && !why; i++)
+    const struct jm_mlperf_side *s = &session->server;
+    const char *mark = session->power[JM_MLPERF_TESTING].first_mark;
+    *simulated = true;
+    for (size_t i = 0; i < s->n_config; i++)
         if (s->config[i].device_type == 0)
-            why = "device type 0 is PTDaemon's dummy";
-    for (size_t i = 0; i < s->n_ptd && !why; i++) {
+            return "device type 0 is PTDaemon's dummy";
+    for (size_t i = 0; i < s->n_ptd; i++) {
         if (!is(&s->ptd[i], "Identify"))
             continue;
         const char *r = s->ptd[i].reply;
         struct jm_span m = field(r, 0);
         if (strstr(r, "JOULEMARK") || strstr(r, ",SIM;") || jm_span_istarts(m, JM_SPAN("sim")) ||
             jm_span_istarts(m, JM_SPAN("dummy")))
-            why = "Identify names a stand-in for an analyzer";
+            return "Identify names a stand-in for an analyzer";
     }
-    for (size_t i = 0; i < j->s->n_others && !why; i++)
-        if (strstr(j->s->others[i], "NOT_OFFICIAL"))
-            why = "the session says of itself that it is not official";
-    if (!why && mark && strlen(mark) > 11 && strcmp(mark + strlen(mark) - 11, "_unofficial") == 0)
-        why = "the marks say that it is not official";
+    *simulated = false;
+    for (size_t i = 0; i < session->n_others; i++)
+        if (strstr(session->others[i], "NOT_OFFICIAL"))
+            return "the session says of itself that it is not official";
+    if (mark && strlen(mark) > 11 && strcmp(mark + strlen(mark) - 11, "_unofficial") == 0)
+        return "the marks say that it is not official";
+    return NULL;
+}
+
+static void simulated(struct jm_judge *j)
+{
+    bool ignored;
+    const char *why = jm_mlperf_unofficial(j->s, &ignored);
     if (why)
         jm_judge_breach(j, "ptd.simulated", NULL, "Not an official measurement: %s", why);
     else

@@ -98,12 +98,10 @@ static double clocks(const struct jm_mlperf_session *s)
 /* What keeps a session from being a measurement of a licensed analyzer. */
 static bool official(struct jm_round_row *r, const struct jm_mlperf_session *s)
 {
-    const char *why = NULL;
-    for (size_t i = 0; i < s->server.n_config; i++)
-        if (s->server.config[i].device_type == 0) {
-            why = "the analyzer is PTDaemon's simulated one (device type 0)";
-            r->provenance = "simulated";
-        }
+    bool simulated = false;
+    const char *why = jm_mlperf_unofficial(s, &simulated);
+    if (simulated)
+        r->provenance = "simulated";
     if (!why && s->server.has_debug && s->server.debug)
         why = "the Director ran in debug mode";
     return jm_round_set(&r->unofficial, why);

@@ -56,6 +56,9 @@ struct jm_mlperf_checked {
 /* revision NULL: the one of the session's round. */
 int jm_mlperf_check(const struct jm_mlperf_session *s, const struct jm_mlperf_result *r, const char *revision,
                     struct jm_mlperf_checked *out, struct jm_err *err);
+/* Why a session is no official measurement, by its own words; NULL: nothing says so. *simulated: the analyzer
+ * is a stand-in. */
+const char *jm_mlperf_unofficial(const struct jm_mlperf_session *s, bool *simulated);
 void jm_mlperf_checked_release(struct jm_mlperf_checked *c);
 /* Adds what a rule says; control characters of foreign text become '?'. JM_EINVAL: no such rule; JM_ENOMEM.
  */

@@ -64,6 +64,8 @@ static const char *both(const struct jm_round_row *r, char buf[JM_FMT])
     static const char *const words[] = {"–", "pass", "note", "warn", "FAIL"};
     if (r->error && !r->checked)
         return "unread";
+    if (r->unofficial)
+        return "unofficial";
     snprintf(buf, JM_FMT, "%s/%s", words[r->official], words[r->own]);
     return r->checked ? buf : NULL;
 }
@@ -122,11 +124,11 @@ N(samples_per_s, r->samples_per_s)
 N(tokens_per_s, r->tokens_per_s)
 N(seconds, r->seconds)
 N(queries, r->queries)
-N(dropped, r->dropped) N(samples, counted(r->window.rows)) N(over, counted(r->window.over)) N(
-    missed, counted(r->window.missed)) N(bad, counted(r->window.bad)) N(difference, jm_round_difference(r))
-    N(reported, r->reported) N(reported_off, r->reported_off) N(design, r->design_power_w) N(
-        nodes, r->nodes) N(accelerators,
-                           jm_round_accelerators(r)) N(fails, verdicts(r, JM_RV_FAIL))
+N(dropped, r->dropped)
+N(samples, counted(r->window.rows)) N(over, counted(r->window.over)) N(missed, counted(r->window.missed)) N(
+    bad, counted(r->window.bad)) N(difference, jm_round_difference(r)) N(reported, r->reported)
+    N(reported_off, r->reported_off) N(design, r->design_power_w) N(nodes, r->nodes) N(
+        accelerators, jm_round_accelerators(r)) N(fails, verdicts(r, JM_RV_FAIL))
         N(warns, verdicts(r, JM_RV_WARN)) N(gap, r->max_gap_s) T(kind, kind(r)) T(round, r->round) T(
             division,
             r->division) T(availability, r->availability)

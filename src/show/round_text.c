@@ -337,6 +337,42 @@ static void legend(struct jm_out *o, const struct jm_round_table *t, const struc
     jm_str_release(&s);
 }
 
+/* What a results table says otherwise. */
+static void told_otherwise(struct jm_out *o, const struct jm_round_table *t)
+{
+    enum { MOST = 10 };
+    size_t n = 0, differ = 0;
+    char a[JM_FMT], b[JM_FMT], c[JM_FMT];
+    for (size_t i = 0; i < t->n_row; i++) {
+        n += isfinite(t->row[i]->reported);
+        differ += isfinite(t->row[i]->reported) && !t->row[i]->reported_agrees;
+    }
+    if (!n)
+        return;
+    jm_out_section(o, "Results tables beside the logs");
+    if (!differ)
+        jm_str_addf(o->s, "  %zu %s, equal to what the logs give\n", n, n == 1 ? "value" : "values, all");
+    else
+        jm_str_addf(o->s, "  %zu of %zu values are not what the logs give\n", differ, n);
+    for (size_t i = 0, shown = 0; i < t->n_row && shown < MOST; i++) {
+        const struct jm_round_row *r = t->row[i];
+        struct jm_str s;
+        if (!isfinite(r->reported) || r->reported_agrees)
+            continue;
+        shown++;
+        jm_str_init(&s);
+        jm_str_addf(&s, "%s: the table says %s, the logs %s", r->path,
+                    jm_round_metric(a, r->reported, r->reported_unit),
+                    isfinite(r->metric) ? jm_round_metric(b, r->metric, r->metric_unit) : "nothing");
+        if (isfinite(r->reported_off))
+            jm_str_addf(&s, " (%s)", jm_round_percent(c, r->reported_off));
+        jm_str_adds(o->s, "    ");
+        jm_out_wrap(o, s.buf, 6, 4);
+        o->s->failed |= s.failed;
+        jm_str_release(&s);
+    }
+}
+
 static void unread(struct jm_out *o, const struct jm_round_table *t)
 {
     enum { MOST = 8 };
@@ -423,6 +459,7 @@ int jm_round_text(const struct jm_round_table *t, const struct jm_round_show *o,
     nameplates(&out, t);
     if (before)
         legend(&out, t, o);
+    told_otherwise(&out, t);
     jm_round_findings(&out, t);
     unread(&out, t);
     return jm_str_ok(s, "the table of results", err);

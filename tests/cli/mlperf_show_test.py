@@ -152,6 +152,17 @@ class Rounds(Base):
         here = run("show", ".", "--json", cwd=s.path)
         self.assertEqual(json.loads(here.stdout)["sessions"][0]["benchmark"], "resnet50")
 
+    def test_what_is_not_official_says_so(self):
+        top = os.path.join(self.dir, "unofficial")
+        tree = mlperftree.Tree(top, round="v5.1", submitter="ACME", system="box")
+        s = tree.result("resnet50", "Offline", watts=100, seconds=20)
+        with open(os.path.join(s.path, "performance", "power", "NOT_OFFICIAL.txt"), "w", encoding="utf-8") as f:
+            f.write("This is not an official MLPerf power measurement.\n")
+        row = self.json(top)["sessions"][0]
+        self.assertIn("not official", row["unofficial"])
+        self.assertIn("NOT OFFICIAL", self.show(s.path))
+        self.assertIn("not official: the session says", run("compare", s.path, s.path).stdout.decode())
+
     def compare(self, *args, status=0):
         r = run("compare", *args, "--json")
         self.assertEqual(r.returncode, status, r.stderr)
