@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "import/mlperf_round.h"
-#include "mlperf/instrument.h"
+#include "model/analyzer.h"
 #include "mlperf/tables.h"
 #include "model/mlperf_limits.h"
 
@@ -114,13 +114,13 @@ static void tabs(const unsigned char *text, size_t len, const char *columns, con
 
 static void analyzers(void)
 {
-    struct jm_mlperf_instrument m;
+    struct jm_analyzer m;
     puts("\n## Analyzers\n\nLimits of active power: reading + range, the range times P/S where it says so, + "
          "tan(phi) times "
          "the influence of the power\nfactor. A model without numbers gives no interval.\n\n"
          "| model | device types | reading | range | times P/S | influence | band | source |\n"
          "| --- | --- | --- | --- | --- | --- | --- | --- |");
-    for (size_t i = 0; jm_mlperf_instrument_at(i, &m); i++) {
+    for (size_t i = 0; jm_analyzer_at(i, &m); i++) {
         printf("| %s |", m.model);
         cell(m.devices);
         if (m.known)
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
         return 2;
     }
     puts("# Rounds of MLPerf Inference\n\nMade from src/import/mlperf_rounds.tsv, "
-         "src/model/mlperf_limits.tsv and the tables in "
+         "src/model/mlperf_limits.tsv, src/model/analyzers.tsv and the tables in "
          "src/mlperf by `make docs`; do not edit.\n\nWhat differs between the rounds when power is read, "
          "computed and "
          "checked. A session's round is the one that `--as-round` gives,\nelse the one that a folder of its "

@@ -3,7 +3,7 @@
  * at least 95 %.
  *
  *   accuracy  sum over the inputs of  P x reading + V range x A range x range x (P/S or 1) + P tan(phi) x
- *             influence  (instrument.h), each sample with its own power factor
+ *             influence  (model/analyzer.h), each sample with its own power factor
  *   bridged   (s without a good sample / s) x (max - min of the window)
  *   edges     a sample of 1 s that holds an edge says nothing about where in its second the power was: what
  * lies inside a share f of it is f P +- f (1 - f) x swing, at most a quarter of the swing x 1 s; two edges
@@ -17,7 +17,7 @@
 
 #include "base/num.h"
 #include "base/span.h"
-#include "mlperf/instrument.h"
+#include "model/analyzer.h"
 #include "mlperf/ranges.h"
 
 #include "base/banned.h"
@@ -126,7 +126,7 @@ static double clocks_apart(const struct jm_mlperf_side *client)
 
 /* ---- the terms */
 
-static double accuracy_w(const struct jm_mlperf_power *p, const struct jm_mlperf_instrument *m,
+static double accuracy_w(const struct jm_mlperf_power *p, const struct jm_analyzer *m,
                          const struct jm_mlperf_ranges *r, int crest)
 {
     int n = p->channels;
@@ -138,8 +138,8 @@ static double accuracy_w(const struct jm_mlperf_power *p, const struct jm_mlperf
         if (!in->n_known)
             return NAN;
         double k = (double)in->n_known;
-        sum += jm_mlperf_limits_w(m, jm_mlperf_range_of(r->volts, i), jm_mlperf_range_of(r->amps, i), crest,
-                                  in->known_watts / k, in->ratio / k, in->tangent / k);
+        sum += jm_analyzer_limits_w(m, jm_mlperf_range_of(r->volts, i), jm_mlperf_range_of(r->amps, i), crest,
+                                    in->known_watts / k, in->ratio / k, in->tangent / k);
     }
     return sum > 0 ? sum : NAN;
 }
@@ -153,15 +153,15 @@ static double accuracy_of_all(const struct jm_mlperf_session *s, int crest, char
     models[0] = 0;
     for (int i = 1; i <= p->analyzers && i <= JM_MLPERF_INPUTS; i++) {
         const struct jm_mlperf_input *in = &p->input[i];
-        struct jm_mlperf_instrument m;
+        struct jm_analyzer m;
         struct jm_mlperf_ranges g;
         struct jm_span model = jm_mlperf_model_logged(&s->ptd_log, i);
-        if (!in->n_known || !jm_mlperf_instrument_find(model, &m) || !m.known ||
+        if (!in->n_known || !jm_analyzer_find(model, &m) || !m.known ||
             jm_span_find(model, JM_SPAN("_multichannel")) >= 0 ||
             !jm_mlperf_ranges_logged(&s->ptd_log, i, &g))
             return NAN;
         double k = (double)in->n_known, v = jm_mlperf_range_of(g.volts, 0), a = jm_mlperf_range_of(g.amps, 0);
-        sum += jm_mlperf_limits_w(&m, v, a, crest, in->known_watts / k, in->ratio / k, in->tangent / k);
+        sum += jm_analyzer_limits_w(&m, v, a, crest, in->known_watts / k, in->ratio / k, in->tangent / k);
         size_t at = strlen(models);
         snprintf(models + at, n - at, "%s%s on %g V x %g A", i > 1 ? ", " : "", m.model, v, a);
     }
@@ -173,8 +173,8 @@ static double swing_w(const struct jm_mlperf_samples *s)
     return s->good + s->over > 1 ? (double)(s->max_uw - s->min_uw) / 1e6 : NAN;
 }
 
-static void ptd_beside(const struct jm_mlperf_power *p, const struct asked *a,
-                       const struct jm_mlperf_instrument *m, bool one_range, struct jm_mlperf_result *out)
+static void ptd_beside(const struct jm_mlperf_power *p, const struct asked *a, const struct jm_analyzer *m,
+                       bool one_range, struct jm_mlperf_result *out)
 {
     struct jm_mlperf_ptd_said *d = &out->ptd;
     *d = (struct jm_mlperf_ptd_said){NAN, NAN, NAN, NAN, m->ptd};
@@ -196,7 +196,7 @@ static void ptd_beside(const struct jm_mlperf_power *p, const struct asked *a,
 
 /* Why there is no accuracy; false: there is one. */
 static bool lacks(const struct jm_mlperf_session *s, const struct asked *a, bool row,
-                  const struct jm_mlperf_instrument *m, const struct jm_mlperf_result *r, char *out, size_t n)
+                  const struct jm_analyzer *m, const struct jm_mlperf_result *r, char *out, size_t n)
 {
     const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
     if (!p->present)
@@ -227,7 +227,7 @@ static bool lacks(const struct jm_mlperf_session *s, const struct asked *a, bool
     return true;
 }
 
-static void words(const struct jm_mlperf_session *s, const struct jm_mlperf_instrument *m,
+static void words(const struct jm_mlperf_session *s, const struct jm_analyzer *m,
                   const struct jm_mlperf_ranges *g, bool one_range, bool stand_in,
                   struct jm_mlperf_result *out)
 {
@@ -257,7 +257,7 @@ static void words_of_all(const struct jm_mlperf_power *p, const char *models, st
              p->analyzers, models, out->crest ? out->crest : 3, out->crest ? "" : " (taken)");
 }
 
-static void left_out(const struct jm_mlperf_power *p, const struct jm_mlperf_instrument *m,
+static void left_out(const struct jm_mlperf_power *p, const struct jm_analyzer *m,
                      struct jm_mlperf_result *out)
 {
     char over[160] = "";
@@ -277,18 +277,18 @@ static void left_out(const struct jm_mlperf_power *p, const struct jm_mlperf_ins
 void jm_mlperf_result_limits(const struct jm_mlperf_session *s, struct jm_mlperf_result *out)
 {
     const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
-    struct jm_mlperf_instrument m = {.reading = NAN};
+    struct jm_analyzer m = {.reading = NAN};
     struct asked a;
     conversation(&s->server, &a);
     snprintf(out->analyzer, sizeof out->analyzer, "%.*s", (int)(a.model.n < 47 ? a.model.n : 47),
              a.model.p ? a.model.p : "");
-    bool row = a.model.n && jm_mlperf_instrument_find(a.model, &m);
+    bool row = a.model.n && jm_analyzer_find(a.model, &m);
     out->crest = crest_of(&s->ptd_log);
     struct jm_mlperf_ranges g;
     jm_mlperf_ranges_none(&g);
     if (!jm_mlperf_ranges_logged(&s->ptd_log, 1, &g)) {
-        g.volts[0] = row ? jm_mlperf_range(m.volts, a.volts, out->crest) : NAN;
-        g.amps[0] = row ? jm_mlperf_range(m.amps, a.amps, out->crest) : NAN;
+        g.volts[0] = row ? jm_analyzer_range(m.volts, a.volts, out->crest) : NAN;
+        g.amps[0] = row ? jm_analyzer_range(m.amps, a.amps, out->crest) : NAN;
     }
     out->v_range = jm_mlperf_range_of(g.volts, 1);
     out->a_range = jm_mlperf_range_of(g.amps, 1);

@@ -5,8 +5,6 @@
 
 #include <stddef.h>
 
-extern const unsigned char jm_mlperf_analyzers_tsv[];
-extern const size_t jm_mlperf_analyzers_tsv_len;
 extern const unsigned char jm_mlperf_benchmarks_tsv[];
 extern const size_t jm_mlperf_benchmarks_tsv_len;
 extern const unsigned char jm_mlperf_performance_tsv[];

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/span.h"
-#include "model/mlperf_data.h"
+#include "model/tables.h"
 
 #include "base/banned.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "mlperf/inputs.h"
-#include "mlperf/instrument.h"
+#include "model/analyzer.h"
 
 static void near(double got, double want, double tol)
 {
@@ -20,58 +20,58 @@ static void near(double got, double want, double tol)
 
 static void worked_examples(void **state)
 {
-    struct jm_mlperf_instrument m;
+    struct jm_analyzer m;
     (void)state;
-    assert_true(jm_mlperf_instrument_find(JM_SPAN("YokogawaWT310E"), &m));
+    assert_true(jm_analyzer_find(JM_SPAN("YokogawaWT310E"), &m));
     assert_true(m.known);
     /* 600 W at power factor 1 on 300 V x 5 A: 0.1 % of 600 + 0.05 % of 1,500 = 0.6 + 0.75 */
-    near(jm_mlperf_limits_w(&m, 300, 5, 3, 600, 1, 0), 1.35, 1e-12);
+    near(jm_analyzer_limits_w(&m, 300, 5, 3, 600, 1, 0), 1.35, 1e-12);
     /* the same load on 300 V x 20 A: 0.6 + 0.05 % of 6,000 */
-    near(jm_mlperf_limits_w(&m, 300, 20, 3, 600, 1, 0), 3.6, 1e-12);
+    near(jm_analyzer_limits_w(&m, 300, 20, 3, 600, 1, 0), 3.6, 1e-12);
     /* crest factor 6: the term of the range twice, on ranges that are half as large */
-    near(jm_mlperf_limits_w(&m, 300, 5, 6, 600, 1, 0), 0.6 + 1.5, 1e-12);
+    near(jm_analyzer_limits_w(&m, 300, 5, 6, 600, 1, 0), 0.6 + 1.5, 1e-12);
     /* 600 VA at power factor 0.6: P = 360, tan(phi) = 0.8 / 0.6, P tan(phi) = 480 W.
      * 0.1 % x 360 + 0.05 % x 1,500 x 0.6 + 0.1 % x 480 = 0.36 + 0.45 + 0.48 */
-    near(jm_mlperf_limits_w(&m, 300, 5, 3, 360, 0.6, 480), 1.29, 1e-12);
+    near(jm_analyzer_limits_w(&m, 300, 5, 3, 360, 0.6, 480), 1.29, 1e-12);
     /* the WT210's term of the range stands whole: 0.15 % x 360 + 0.1 % x 1,500 + 0.2 % x 480 */
-    assert_true(jm_mlperf_instrument_find(JM_SPAN("YokogawaWT210"), &m));
-    near(jm_mlperf_limits_w(&m, 300, 5, 3, 360, 0.6, 480), 0.54 + 1.5 + 0.96, 1e-12);
+    assert_true(jm_analyzer_find(JM_SPAN("YokogawaWT210"), &m));
+    near(jm_analyzer_limits_w(&m, 300, 5, 3, 360, 0.6, 480), 0.54 + 1.5 + 0.96, 1e-12);
 }
 
 static void unknown_stays_unknown(void **state)
 {
     static const char *const names[] = {"YokogawaWT1800", "YokogawaWT5000", "YokogawaWT3000",
                                         "YokogawaWT210_DC"};
-    struct jm_mlperf_instrument m;
+    struct jm_analyzer m;
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_true(jm_mlperf_instrument_find(jm_span_of(names[i]), &m));
+        assert_true(jm_analyzer_find(jm_span_of(names[i]), &m));
         assert_false(m.known);
-        assert_true(isnan(jm_mlperf_limits_w(&m, 300, 5, 3, 600, 1, 0)));
+        assert_true(isnan(jm_analyzer_limits_w(&m, 300, 5, 3, 600, 1, 0)));
         assert_true(m.source.n > 0);
     }
-    assert_false(jm_mlperf_instrument_find(JM_SPAN("Dummy"), &m));
-    assert_false(jm_mlperf_instrument_find(JM_SPAN(""), &m));
+    assert_false(jm_analyzer_find(JM_SPAN("Dummy"), &m));
+    assert_false(jm_analyzer_find(JM_SPAN(""), &m));
 }
 
 static void ranges(void **state)
 {
-    struct jm_mlperf_instrument m;
+    struct jm_analyzer m;
     (void)state;
-    assert_true(jm_mlperf_instrument_find(JM_SPAN("YokogawaWT500_multichannel"), &m));
+    assert_true(jm_analyzer_find(JM_SPAN("YokogawaWT500_multichannel"), &m));
     /* as ptd_logs.txt of v5.1 Lenovo SR680a says: "Voltage range ... set to 300.000000A", "Amp range ... set
      * to 40.000000A" after SR,V,210.990000 and SR,A,20.948766300000003 */
-    near(jm_mlperf_range(m.volts, 210.99, 3), 300, 0);
-    near(jm_mlperf_range(m.amps, 20.948766300000003, 3), 40, 0);
-    near(jm_mlperf_range(m.volts, 1000, 3), 1000, 0);
-    assert_true(isnan(jm_mlperf_range(m.volts, 1000.5, 3)));
-    assert_true(isnan(jm_mlperf_range((struct jm_span){0}, 1, 3)));
-    assert_true(jm_mlperf_instrument_find(JM_SPAN("YokogawaWT210"), &m));
+    near(jm_analyzer_range(m.volts, 210.99, 3), 300, 0);
+    near(jm_analyzer_range(m.amps, 20.948766300000003, 3), 40, 0);
+    near(jm_analyzer_range(m.volts, 1000, 3), 1000, 0);
+    assert_true(isnan(jm_analyzer_range(m.volts, 1000.5, 3)));
+    assert_true(isnan(jm_analyzer_range((struct jm_span){0}, 1, 3)));
+    assert_true(jm_analyzer_find(JM_SPAN("YokogawaWT210"), &m));
     /* v5.1 GATEOverflow: "Volt range set to 300.000000V", "Amp range set to 0.500000A" after 245.47 and
      * 0.330858 */
-    near(jm_mlperf_range(m.volts, 245.47, 3), 300, 0);
-    near(jm_mlperf_range(m.amps, 0.330858, 3), 0.5, 0);
-    near(jm_mlperf_range(m.amps, 0.2, 6), 0.25, 0); /* halves at crest factor 6 */
+    near(jm_analyzer_range(m.volts, 245.47, 3), 300, 0);
+    near(jm_analyzer_range(m.amps, 0.330858, 3), 0.5, 0);
+    near(jm_analyzer_range(m.amps, 0.2, 6), 0.25, 0); /* halves at crest factor 6 */
 }
 
 static struct jm_spl_row parsed(const char *line)

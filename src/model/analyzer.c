@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mlperf/instrument.h"
+#include "model/analyzer.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "base/num.h"
-#include "mlperf/tables.h"
+#include "model/tables.h"
 
 #include "base/banned.h"
 
@@ -40,7 +40,7 @@ static bool share(struct jm_span s, double *out)
     return true;
 }
 
-static bool row(struct jm_span line, struct jm_mlperf_instrument *out)
+static bool row(struct jm_span line, struct jm_analyzer *out)
 {
     struct jm_span c[COLUMNS];
     int64_t crest = 3, months = 0;
@@ -49,7 +49,7 @@ static bool row(struct jm_span line, struct jm_mlperf_instrument *out)
     for (size_t i = 0; i < COLUMNS; i++)
         if (!jm_span_field(&line, '\t', &c[i]))
             return false;
-    *out = (struct jm_mlperf_instrument){
+    *out = (struct jm_analyzer){
         .volts = given(c[C_VOLTS]),
         .amps = given(c[C_AMPS]),
         .reading = NAN,
@@ -71,19 +71,19 @@ static bool row(struct jm_span line, struct jm_mlperf_instrument *out)
     return true;
 }
 
-bool jm_mlperf_instrument_at(size_t i, struct jm_mlperf_instrument *out)
+bool jm_analyzer_at(size_t i, struct jm_analyzer *out)
 {
-    struct jm_span rest = {(const char *)jm_mlperf_analyzers_tsv, jm_mlperf_analyzers_tsv_len}, line;
+    struct jm_span rest = {(const char *)jm_analyzers_tsv, jm_analyzers_tsv_len}, line;
     while (jm_span_line(&rest, &line))
         if (row(line, out) && i-- == 0)
             return true;
     return false;
 }
 
-bool jm_mlperf_instrument_find(struct jm_span model, struct jm_mlperf_instrument *out)
+bool jm_analyzer_find(struct jm_span model, struct jm_analyzer *out)
 {
-    struct jm_mlperf_instrument m;
-    for (size_t i = 0; jm_mlperf_instrument_at(i, &m); i++)
+    struct jm_analyzer m;
+    for (size_t i = 0; jm_analyzer_at(i, &m); i++)
         if (jm_span_ieq(model, jm_span_of(m.model))) {
             *out = m;
             return true;
@@ -91,7 +91,7 @@ bool jm_mlperf_instrument_find(struct jm_span model, struct jm_mlperf_instrument
     return false;
 }
 
-double jm_mlperf_range(struct jm_span list, double asked, int crest)
+double jm_analyzer_range(struct jm_span list, double asked, int crest)
 {
     struct jm_span one;
     double v;
@@ -103,8 +103,8 @@ double jm_mlperf_range(struct jm_span list, double asked, int crest)
     return NAN;
 }
 
-double jm_mlperf_limits_w(const struct jm_mlperf_instrument *m, double v_range, double a_range, int crest,
-                          double watts, double ratio, double tangent)
+double jm_analyzer_limits_w(const struct jm_analyzer *m, double v_range, double a_range, int crest,
+                            double watts, double ratio, double tangent)
 {
     if (!m->known)
         return NAN;
