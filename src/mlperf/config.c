@@ -14,21 +14,22 @@
 
 #include "base/banned.h"
 
-/* Numbers, largest current ranges: mlcommons/power-dev ptd_client_server/lib/server.py at c4b3ad8. */
+/* Numbers, largest current ranges: mlcommons/power-dev ptd_client_server/lib/server.py at c4b3ad8;
+ * what is accepted: its compliance/check.py. */
 static const struct jm_mlperf_device devices[] = {
-    {8, "Yokogawa WT210", 20, false, false},
-    {35, "Yokogawa WT500", 40, false, false},
-    {47, "Yokogawa WT1800", 50, false, false},
-    {48, "Yokogawa WT500, several channels", 40, true, false},
-    {49, "Yokogawa WT310 or WT310E", 20, false, false},
-    {52, "Yokogawa WT330 or WT330E", 20, false, false},
-    {59, NULL, 0, true, false},
-    {61, NULL, 0, true, false},
-    {66, "Yokogawa WT5000", 30, false, false},
-    {77, "Yokogawa WT330, several channels", 20, true, false},
-    {508, "Yokogawa WT210, direct current", 20, false, true},
-    {549, "Yokogawa WT310, direct current", 20, false, true},
-    {586, "Yokogawa WT330, direct current", 20, false, true},
+    {8, "Yokogawa WT210", 20, false, false, true},
+    {35, "Yokogawa WT500", 40, false, false, true},
+    {47, "Yokogawa WT1800", 50, false, false, false},
+    {48, "Yokogawa WT500, several channels", 40, true, false, true},
+    {49, "Yokogawa WT310 or WT310E", 20, false, false, true},
+    {52, "Yokogawa WT330 or WT330E", 20, false, false, true},
+    {59, NULL, 0, true, false, false},
+    {61, NULL, 0, true, false, false},
+    {66, "Yokogawa WT5000", 30, false, false, false},
+    {77, "Yokogawa WT330, several channels", 20, true, false, true},
+    {508, "Yokogawa WT210, direct current", 20, false, true, true},
+    {549, "Yokogawa WT310, direct current", 20, false, true, true},
+    {586, "Yokogawa WT330, direct current", 20, false, true, true},
 };
 
 const struct jm_mlperf_device *jm_mlperf_device(int64_t type)
@@ -196,6 +197,9 @@ static void analyzer(struct reading *r, int number, const char *section)
                                   : "devicePort");
     if (need)
         check_channels(r, number, a);
+    if (need && !r->rc && !(jm_mlperf_device(a->device_type) && jm_mlperf_device(a->device_type)->checked))
+        warn(r, "[%s] deviceType %lld is not one that the public checker accepts", section,
+             (long long)a->device_type);
     for (int i = 0; i < number - 1; i++)
         if (r->c->analyzer[i].port == a->port)
             fail(r, NULL, "analyzers %d and %d have the same networkPort %d; each PTDaemon needs its own",

@@ -65,8 +65,8 @@ int jm_mlperf_config_listen(struct jm_mlperf_config *c, const char *text, struct
 struct jm_mlperf_device {
     int type;
     const char *name;
-    int max_amps; /* largest current range in A */
-    bool multichannel, dc;
+    int max_amps;                   /* largest current range in A */
+    bool multichannel, dc, checked; /* checked: the public checker knows it */
 };
 #define JM_MLPERF_WT500_CHANNELS 48
 const struct jm_mlperf_device *jm_mlperf_device(int64_t type); /* NULL: not known */

@@ -31,6 +31,31 @@ static void counts(struct jm_jsonw *w, const struct jm_mlperf_dsession *s)
     }
 }
 
+int jm_mlperf_dsession_stamps(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mode, int64_t stopped_ns,
+                              struct jm_err *err)
+{
+    const int64_t quarter = 900 * JM_NS_PER_S, near = 5 * JM_NS_PER_S, zones = 15 * 3600 * JM_NS_PER_S;
+    for (int i = 0; i < s->n; i++) {
+        const struct jm_mlperf_peaks *p = &s->peaks[mode][i];
+        int64_t off = p->last_ns - stopped_ns, size = off < 0 ? -off : off, rest = size % quarter;
+        if (!p->rows || size < near)
+            continue;
+        if (size < zones && size > quarter - near && (rest < near || quarter - rest < near))
+            return jm_err_set(
+                err, JM_ECONFLICT,
+                "the samples of analyzer %d are stamped %.2f h %s this machine's UTC: its PTDaemon runs "
+                "in local time. Start it with TZ=UTC in its environment, or let the Director start it",
+                i + 1, (double)size / 3600e9, off < 0 ? "behind" : "ahead of");
+        struct jm_str text;
+        jm_str_init(&text);
+        jm_str_addf(&text, "Analyzer [%d]: its last sample is stamped %.1f s %s this machine's clock", i + 1,
+                    (double)size / 1e9, off < 0 ? "behind" : "ahead of");
+        s->host->log(s->host->self, JM_LOG_WARN, text.buf);
+        jm_str_release(&text);
+    }
+    return 0;
+}
+
 static int own(struct jm_mlperf_dsession *s, const char *reason, const struct jm_mlperf_ntp *ntp,
                struct jm_err *err)
 {

@@ -113,6 +113,27 @@ static void say_error(struct jm_str *reply, const struct jm_err *why)
     jm_text_plain(reply->buf + at, reply->len - at, false);
 }
 
+/* A Director may run for days: its clock is looked at again for each session. A server that is silent now was
+ * not at the start, and stops nobody; a clock that is off does. */
+static int look_at_clock(struct jm_mlperf_serving *v, struct jm_err *err)
+{
+    const struct jm_mlperf_config *c = v->d->config;
+    struct jm_err why = {0};
+    if (!c->ntp_server[0])
+        return 0;
+    int rc = jm_mlperf_keep_time(c->ntp_server, v->d->set_clock, v->d->child, &v->d->clock, v->d->wake,
+                                 &v->ntp, &why);
+    v->ntp_known = !rc;
+    if (!rc)
+        jm_mlperf_serving_log(v, JM_LOG_INFO, "NTP:offset = %.3f s, delay = %.3f s", v->ntp.offset_s,
+                              v->ntp.delay_s);
+    else if (rc != JM_ECONFLICT && rc != JM_ESTATE)
+        jm_mlperf_serving_log(v, JM_LOG_WARN, "the clock could not be checked again: %s", why.text);
+    else
+        return jm_err_set(err, rc, "%s", why.text);
+    return 0;
+}
+
 static void do_new(struct jm_mlperf_serving *v, const struct jm_mlperf_cmd *cmd, struct jm_str *reply)
 {
     char client[JM_MLPERF_UUID], server[JM_MLPERF_UUID];
@@ -133,7 +154,9 @@ static void do_new(struct jm_mlperf_serving *v, const struct jm_mlperf_cmd *cmd,
         end_session(v, "the client began another session", &err);
         jm_mlperf_summary_restart(v->summary);
     }
-    int rc = jm_mlperf_uuid_new(server, &err);
+    int rc = look_at_clock(v, &err);
+    if (!rc)
+        rc = jm_mlperf_uuid_new(server, &err);
     if (!rc)
         rc = jm_mlperf_dsession_new(&v->host, v->summary, cmd->label, &v->session, &err);
     if (rc) {

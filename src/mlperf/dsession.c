@@ -397,7 +397,11 @@ int jm_mlperf_dsession_stop(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mo
     if (rc)
         return rc; /* still measuring: the end takes what there is */
     s->state = ranging ? JM_MLPERF_RANGING_DONE : JM_MLPERF_TESTING_DONE;
+    struct jm_clock_pair stopped;
+    jm_clock_pair(&d->clock, &stopped);
     rc = collect(s, mode, false, err);
+    if (!rc)
+        rc = jm_mlperf_dsession_stamps(s, mode, stopped.real, err);
     for (int i = 0; !rc && ranging && i < s->n; i++) {
         rc = jm_mlperf_peaks_ranges(&s->peaks[mode][i], &s->ranges[i], err);
         if (rc)

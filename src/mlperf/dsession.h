@@ -58,6 +58,10 @@ int jm_mlperf_dsession_new(const struct jm_mlperf_dhost *host, struct jm_mlperf_
 int jm_mlperf_dsession_start(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mode,
                              const struct jm_mlperf_ranges *fixed, struct jm_err *err);
 int jm_mlperf_dsession_stop(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mode, struct jm_err *err);
+/* Do the samples bear this machine's UTC? JM_ECONFLICT when they are off by whole quarters of an hour, as by
+ * a time zone; other differences are told. */
+int jm_mlperf_dsession_stamps(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mode, int64_t stopped_ns,
+                              struct jm_err *err);
 /* Stops the source, saves what can be saved, closes it. reason: why it ends early; NULL: it was done. */
 void jm_mlperf_dsession_end(struct jm_mlperf_dsession *s, const char *reason);
 /* After end and when server.log is written: hashes and server.json. ntp may be NULL. */

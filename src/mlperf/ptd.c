@@ -290,6 +290,7 @@ static int collect_one(struct jm_ptd *p, struct jm_ptd_daemon *d, enum jm_mlperf
 {
     struct jm_span reply;
     struct jm_str text;
+    size_t at = 0, n = 0;
     int rc = 0;
     jm_str_init(&text);
     if (mode == JM_MLPERF_TESTING) {
@@ -300,16 +301,28 @@ static int collect_one(struct jm_ptd *p, struct jm_ptd_daemon *d, enum jm_mlperf
         if (!rc)
             rc = jm_ptd_ask(p, d, "Uncertainty", &reply, err);
         jm_str_adds(&text, " \nUncertainty: ");
+        at = text.len;
         if (!rc)
             jm_str_addspan(&text, reply);
+        n = text.len - at;
         jm_str_addc(&text, '\n');
     }
     if (!rc)
         rc = stop(p, d, err);
     if (!rc)
         rc = fetch(p, d, sink, err);
-    if (!rc && text.len)
+    if (!rc && text.len) {
+        struct jm_mlperf_ptd_uncertainty u;
+        if (jm_mlperf_ptd_uncertainty(jm_span_sub(jm_str_span(&text), at, n), &u) &&
+            (u.above > 0 || u.unknown > 0))
+            jm_ptd_note(
+                p, JM_LOG_WARN,
+                "Analyzer [%d]: of %lld samples %lld are more than 1 %% uncertain and %lld of unknown "
+                "uncertainty; one of the former while the load runs makes the public checker fail the "
+                "session",
+                d->number, (long long)u.samples, (long long)u.above, (long long)u.unknown);
         rc = sink->note(sink->self, jm_str_span(&text), err);
+    }
     jm_str_release(&text);
     return rc;
 }

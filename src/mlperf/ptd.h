@@ -35,6 +35,12 @@ void jm_mlperf_ptd_ranges(struct jm_span reply, struct jm_mlperf_ranges *out);
  * when there is no number. */
 #define JM_MLPERF_PTD_SAMPLES 10000000
 int jm_mlperf_ptd_last(struct jm_span reply, int64_t *samples, int *first_channel, struct jm_err *err);
+/* "Uncertainty,<mean>,<min>,<max>,<samples>,<above 1 %>,<within>,<unknown>": the counts. false: no such
+ * reply. */
+struct jm_mlperf_ptd_uncertainty {
+    int64_t samples, above, within, unknown;
+};
+bool jm_mlperf_ptd_uncertainty(struct jm_span reply, struct jm_mlperf_ptd_uncertainty *out);
 /* Does it begin with "Error", or say that it failed? */
 bool jm_mlperf_ptd_is_error(struct jm_span reply);
 

@@ -50,6 +50,17 @@ int jm_mlperf_ptd_last(struct jm_span reply, int64_t *samples, int *first_channe
     return 0;
 }
 
+bool jm_mlperf_ptd_uncertainty(struct jm_span reply, struct jm_mlperf_ptd_uncertainty *out)
+{
+    struct jm_span rest = reply, f[8] = {{0}};
+    int n = 0;
+    while (n < 8 && jm_span_field(&rest, ',', &f[n]))
+        n++;
+    return n == 8 && jm_span_is(f[0], "Uncertainty") && !jm_num_i64(f[4], &out->samples) &&
+           !jm_num_i64(f[5], &out->above) && !jm_num_i64(f[6], &out->within) &&
+           !jm_num_i64(f[7], &out->unknown);
+}
+
 bool jm_mlperf_ptd_is_error(struct jm_span reply)
 {
     return jm_span_find(reply, JM_SPAN("Error")) >= 0 || jm_span_istarts(reply, JM_SPAN("error"));

@@ -136,6 +136,7 @@ void jm_mlperf_peaks_add(struct jm_mlperf_peaks *p, struct jm_span line, int fir
     int channel = first_channel - 1; /* of the group; the first is the sum */
     bool sum = true;
     p->rows++;
+    p->last_ns = row->time_ns;
     kind(p, &row->sum);
     while (jm_span_field(&rest, ',', &field)) {
         if (jm_span_is(field, "Watts")) {

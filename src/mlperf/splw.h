@@ -24,6 +24,7 @@ struct jm_mlperf_peaks {
     char volts_text[40], amps_text[40];
     int64_t rows, bad, missed, over, reversed; /* reversed: Watts below 0 that are no sentinel */
     int64_t over_amps;                         /* largest decoded one, micro-amperes */
+    int64_t last_ns;                           /* stamp of the last sample */
     int64_t other_amps;                        /* largest of the channels that do not count */
     int first, last;                           /* channels that count, by number */
 };

@@ -74,6 +74,14 @@ class Trouble(unittest.TestCase):
                 d.wait()
                 self.assertTrue(os.path.exists(os.path.join(d.out, s, "power/server.json")), fault)
 
+    def test_local_time(self):
+        # a PTDaemon without TZ=UTC, the classic of power-dev #205
+        with start(once=True, sim="--speed 10 --fault jump=-2h@1s") as d:
+            c, s, reply = self.session(d, self.ALL)
+            self.assertRegex(reply, r"^Error: the samples of analyzer 1 are stamped (2\.00|1\.99) h behind this machine's UTC")
+            c.close()
+            self.assertEqual(d.wait(), 3, d.text())
+
     def test_does_not_start(self):
         for fault, text in (("nostart", "ended with status 1"), ("hello=HTTP/1.0", "is no PTDaemon")):
             with Director(config(), env={"JOULEMARK_SIM_PTD": f"--fault {fault}"}, wait=False) as d:
