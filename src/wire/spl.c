@@ -187,9 +187,22 @@ static enum jm_spl_kind judge(const struct jm_spl_values *own, const struct part
             return JM_SPL_BAD;
     } else if (p->over) {
         *decoded = p->decoded;
-        return JM_SPL_OVER_RANGE;
+        return p->decoded < 0 ? JM_SPL_BAD : JM_SPL_OVER_RANGE;
     }
     jm_spl_decode_watts(own, decoded);
+    return kind;
+}
+
+/* Of one channel. An input without a load reads some hundredths of a watt below 0: that is noise, and in the
+ * sum. */
+static enum jm_spl_kind channel_kind(const struct jm_spl_values *v, int64_t *uw)
+{
+    enum jm_spl_kind kind = jm_spl_kind_of(v);
+    if (kind == JM_SPL_BAD && v->watts != -1000000 && v->watts > -3000000) {
+        *uw = v->watts;
+        return JM_SPL_GOOD;
+    }
+    jm_spl_decode_watts(v, uw);
     return kind;
 }
 
@@ -202,10 +215,10 @@ static bool channels(struct jm_span *rest, struct jm_spl_values *v, int most, st
         int64_t uw = 0;
         if (!field(rest, &label) || !group(rest, &one))
             return false;
-        jm_spl_decode_watts(&one, &uw);
         if (p->n < most)
             v[p->n] = one;
-        part(p, jm_spl_kind_of(&one), uw);
+        enum jm_spl_kind kind = channel_kind(&one, &uw);
+        part(p, kind, uw);
     }
     return true;
 }

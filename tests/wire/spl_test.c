@@ -125,6 +125,15 @@ static void sentinels_of_parts(void **state)
          "20:49:56.945,Watts,900,Volts,230,Amps,-1,PF,-1,Mark,m,Ch1,Watts,900,Volts,230,Amps,4,PF,"
          "0.9,Ch2,Watts,-1,Volts,-1,Amps,-1,PF,-1",
          JM_SPL_GOOD, INT64_C(900000000)},
+        /* noise of an input without a load, alone and beside one that is over range: 900 + 850 - 0.02 */
+        {"Time,07-17-2024 "
+         "20:49:56.945,Watts,899.98,Volts,230,Amps,2,PF,0.9,Mark,m,Ch1,Watts,900,Volts,230,Amps,4,PF,"
+         "0.9,Ch2,Watts,-0.02,Volts,230,Amps,0.001,PF,-0.1",
+         JM_SPL_GOOD, INT64_C(899980000)},
+        {"Time,07-17-2024 "
+         "20:49:56.945,Watts,46.98,Volts,230,Amps,2,PF,0.9,Mark,m,Ch1,Watts,900,Volts,230,Amps,4,PF,"
+         "0.9,Ch2,Watts,-0.02,Volts,230,Amps,0.001,PF,-0.1,Ch3,Watts,-853,Volts,230,Amps,-7,PF,0.9",
+         JM_SPL_OVER_RANGE, INT64_C(1749980000)},
         /* GATEOverflow, v5.1 */
         {"Time,07-12-2025 23:27:07.793,Watts,-37.480000,Volts,245.200000,Amps,-3.286600,PF,0.490700,Mark,m",
          JM_SPL_OVER_RANGE, INT64_C(34480000)},
