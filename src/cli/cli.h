@@ -62,60 +62,57 @@ struct jm_common {
         "json", 0, JM_OPT_FLAG, JM_OPT_AT(jm_common, json),                                                  \
             .help = "Write JSON with stable keys to standard output."                                        \
     }
-#define JM_OPTS_METER                                                                                        \
-    {"meters",                                                                                               \
-     'm',                                                                                                    \
-     JM_OPT_STR,                                                                                             \
-     JM_OPT_AT(jm_common, meters),                                                                           \
-     .arg = "LIST",                                                                                          \
-     .help = "Use only these meters, e.g. nvml,rapl.",                                                       \
-     .deflt = "all that can be read"},                                                                       \
-        {"devices",                                                                                          \
-         'd',                                                                                                \
-         JM_OPT_STR,                                                                                         \
-         JM_OPT_AT(jm_common, devices),                                                                      \
-         .arg = "LIST",                                                                                      \
-         .help = "GPUs by CUDA's rules: indices, UUIDs or their beginnings, MIG ids.",                       \
-         .deflt = "all; run: CUDA_VISIBLE_DEVICES"},                                                         \
-        {"tdp",                                                                                              \
-         0,                                                                                                  \
-         JM_OPT_POWER,                                                                                       \
-         JM_OPT_AT(jm_common, tdp_w),                                                                        \
-         1,                                                                                                  \
-         1e5,                                                                                                \
-         .help =                                                                                             \
-             "Also estimate the CPU's power from its load and this TDP; the result is labelled estimated."}, \
-        {"replay",     0,                                                                                    \
-         JM_OPT_STR,   JM_OPT_AT(jm_common, replay),                                                         \
-         .arg = "RUN", .help = "Play the meters of a stored run."},                                          \
-        {"yokogawa",                                                                                         \
-         0,                                                                                                  \
-         JM_OPT_STR,                                                                                         \
-         JM_OPT_AT(jm_common, yokogawa),                                                                     \
-         .arg = "URL"    ,                                                                                   \
-         .help = "Read a Yokogawa WT power analyzer: tcp://HOST:PORT, /dev/usbtmc0 or a serial port, then "  \
-                 "volts=300,amps=5 for fixed ranges."},                                                      \
-        {"ptd",                                                                                              \
-         0,                                                                                                  \
-         JM_OPT_STR,                                                                                         \
-         JM_OPT_AT(jm_common, ptd),                                                                          \
-         .arg = "URL"      ,                                                                                 \
-         .help = "Read a running PTDaemon: HOST:PORT, then volts=240,amps=5 for fixed ranges."},                        \
-        {"sysfs-root",   0,                                                                                  \
-         JM_OPT_STR,     JM_OPT_AT(jm_common, sysfs_root),                                                   \
-         .arg = "DIR",   .help = "Read sysfs below this folder.",                                            \
-         .deflt = "/sys"},                                                                                   \
-        {"proc-root",     0,                                                                                 \
-         JM_OPT_STR,      JM_OPT_AT(jm_common, proc_root),                                                   \
-         .arg = "DIR",    .help = "Read procfs below this folder.",                                          \
-         .deflt = "/proc"},                                                                                  \
-        {"dev-root",     0,                                                                                  \
-         JM_OPT_STR,     JM_OPT_AT(jm_common, dev_root),                                                     \
-         .arg = "DIR",   .help = "Look for devices below this folder.",                                      \
-         .deflt = "/dev"},                                                                                   \
-    {                                                                                                        \
-        "nvml-lib", 0, JM_OPT_STR, JM_OPT_AT(jm_common, nvml_lib),                                           \
-            .arg = "FILE", .help = "NVML library to load.", .deflt = "JM_NVML_LIB, else libnvidia-ml.so.1"   \
+#define JM_OPTS_METER                                                                                          \
+    {"meters",                                                                                                 \
+     'm',                                                                                                      \
+     JM_OPT_STR,                                                                                               \
+     JM_OPT_AT(jm_common, meters),                                                                             \
+     .arg = "LIST",                                                                                            \
+     .help = "Use only these meters, e.g. nvml,rapl.",                                                         \
+     .deflt = "all that can be read"},                                                                         \
+        {"devices",                                                                                            \
+         'd',                                                                                                  \
+         JM_OPT_STR,                                                                                           \
+         JM_OPT_AT(jm_common, devices),                                                                        \
+         .arg = "LIST",                                                                                        \
+         .help = "GPUs by CUDA's rules: indices, UUIDs or their beginnings, MIG ids.",                         \
+         .deflt = "all; run: CUDA_VISIBLE_DEVICES"},                                                           \
+        {"tdp",                                                                                                \
+         0,                                                                                                    \
+         JM_OPT_POWER,                                                                                         \
+         JM_OPT_AT(jm_common, tdp_w),                                                                          \
+         1,                                                                                                    \
+         1e5,                                                                                                  \
+         .help =                                                                                               \
+             "Also estimate the CPU's power from its load and this TDP; the result is labelled estimated."},   \
+        {"replay",     0,                                                                                      \
+         JM_OPT_STR,   JM_OPT_AT(jm_common, replay),                                                           \
+         .arg = "RUN", .help = "Play the meters of a stored run."},                                            \
+        {"yokogawa",                                                                                           \
+         0,                                                                                                    \
+         JM_OPT_STR,                                                                                           \
+         JM_OPT_AT(jm_common, yokogawa),                                                                       \
+         .arg = "URL",                                                                                         \
+         .help = "Read a Yokogawa WT power analyzer: tcp://HOST:PORT, /dev/usbtmc0 or a serial port, then "    \
+                 "volts=300,amps=5 for fixed ranges."},                                                        \
+        {"ptd",        0,                                                                                      \
+         JM_OPT_STR,   JM_OPT_AT(jm_common, ptd),                                                              \
+         .arg = "URL", .help = "Read a running PTDaemon: HOST:PORT, then volts=240,amps=5 for fixed ranges."}, \
+        {"sysfs-root",   0,                                                                                    \
+         JM_OPT_STR,     JM_OPT_AT(jm_common, sysfs_root),                                                     \
+         .arg = "DIR",   .help = "Read sysfs below this folder.",                                              \
+         .deflt = "/sys"},                                                                                     \
+        {"proc-root",     0,                                                                                   \
+         JM_OPT_STR,      JM_OPT_AT(jm_common, proc_root),                                                     \
+         .arg = "DIR",    .help = "Read procfs below this folder.",                                            \
+         .deflt = "/proc"},                                                                                    \
+        {"dev-root",     0,                                                                                    \
+         JM_OPT_STR,     JM_OPT_AT(jm_common, dev_root),                                                       \
+         .arg = "DIR",   .help = "Look for devices below this folder.",                                        \
+         .deflt = "/dev"},                                                                                     \
+    {                                                                                                          \
+        "nvml-lib", 0, JM_OPT_STR, JM_OPT_AT(jm_common, nvml_lib),                                             \
+            .arg = "FILE", .help = "NVML library to load.", .deflt = "JM_NVML_LIB, else libnvidia-ml.so.1"     \
     }
 
 struct jm_cli;

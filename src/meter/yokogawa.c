@@ -20,9 +20,10 @@
 #define PORT       10001 /* WT300E's; others have what their manual says */
 #define TIMEOUT_MS 2000
 #define ELEMENTS   6
-#define SCALE      (-6)    /* native power uW, energy uJ, volts uV, amps uA */
-#define OVER_BITS  0x01c0u /* over range, voltage peak, current peak of an element; the next ones 3 bits up  \
-                            */
+#define SCALE      (-6) /* native power uW, energy uJ, volts uV, amps uA */
+#define OVER_BITS                                                                                            \
+    0x01c0u /* over range, voltage peak, current peak of an element; the next ones 3 bits up                 \
+             */
 
 /* What follows the address. */
 struct options {

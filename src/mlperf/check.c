@@ -10,7 +10,8 @@
 
 #define LISTED 4
 
-static void add(struct jm_judge *j, const char *id, int v, const char *evidence, const char *fmt, va_list ap)
+__attribute__((format(printf, 5, 0))) static void add(struct jm_judge *j, const char *id, int v,
+                                                      const char *evidence, const char *fmt, va_list ap)
 {
     const struct jm_mlperf_rule *rule = jm_mlperf_rule_find(id);
     if (j->rc || (rule && !jm_mlperf_rule_applies(rule, j->s->round.name)))

@@ -27,7 +27,8 @@ static const char *const titles[11] = {
     "Check debug is disabled on server-side",
 };
 
-static int say(struct jm_follow *f, int verdict, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static int say(struct jm_follow *f, int verdict, const char *fmt,
+                                                     va_list ap)
 {
     jm_str_reset(&f->text);
     jm_str_addv(&f->text, fmt, ap);

@@ -180,8 +180,8 @@ static void windows(void **state)
     /* no stamps, or such that are none */
     static const char *const logs[] = {
         "", "\n\n", ":::MLLOG {\"key\": \"power_begin\", \"value\": \"28-07-2025 08:00:10.000\"}\n",
-        ":::MLLOG {\"key\": \"power_begin\", \"value\": 7}\n:::MLLOG {\"key\": \"power_end\", \"value\": "
-        "[]}\n",
+        (":::MLLOG {\"key\": \"power_begin\", \"value\": 7}\n"
+         ":::MLLOG {\"key\": \"power_end\", \"value\": []}\n"),
         ":::MLLOG {\"key\": \"power_begin\", \"va"};
     for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
         fix_text(dir, "run_1/mlperf_log_detail.txt", logs[i]);
