@@ -383,19 +383,6 @@ static void *worker(void *arg)
     return NULL;
 }
 
-/* The caller's thread is one of them, so that nothing depends on a thread that could not be made. */
-#define THREADS 256
-static void crew(int jobs, void *(*fn)(void *), void *arg)
-{
-    pthread_t id[THREADS];
-    int n = 0;
-    for (int i = 1; i < jobs && i < THREADS; i++)
-        n += pthread_create(&id[n], NULL, fn, arg) == 0;
-    fn(arg);
-    for (int i = 0; i < n; i++)
-        pthread_join(id[i], NULL);
-}
-
 static int by_path(const void *a, const void *b)
 {
     return jm_round_natural(((const struct task *)a)->path, ((const struct task *)b)->path);
@@ -427,7 +414,7 @@ static void follow(struct walk *w, const char *root)
             char *target = realpath(p, NULL);
             if (target && !leads_back(target, root)) {
                 later(w, &w->todo, strdup(p), 1);
-                crew(w->jobs, worker, w);
+                jm_mlperf_crew(w->jobs, worker, w);
             }
             free(target);
         }
@@ -471,7 +458,7 @@ static int start(struct walk *w, const char *asked, struct jm_err *err)
     if (!root)
         return jm_err_sys(err, errno, "cannot look into %s", asked);
     later(w, &w->todo, strdup(asked), 0);
-    crew(w->jobs, worker, w);
+    jm_mlperf_crew(w->jobs, worker, w);
     while (w->links.n && !w->stop && !w->nomem)
         follow(w, root);
     free(root);
@@ -507,47 +494,4 @@ void jm_mlperf_walk_release(struct jm_mlperf_walk *w)
         free(w->found[i].path);
     free(w->found);
     *w = (struct jm_mlperf_walk){0};
-}
-
-struct each {
-    pthread_mutex_t lock;
-    size_t next, n;
-    const struct jm_mlperf_pool_ops *ops;
-    int (*job)(void *, size_t, struct jm_err *);
-    void *self;
-    struct jm_err *err;
-    int rc;
-};
-
-static void *each_worker(void *arg)
-{
-    struct each *e = arg;
-    for (;;) {
-        pthread_mutex_lock(&e->lock);
-        size_t i = e->rc || (e->ops && e->ops->stopped && e->ops->stopped(e->ops->self)) ? e->n : e->next++;
-        pthread_mutex_unlock(&e->lock);
-        if (i >= e->n)
-            return NULL;
-        struct jm_err err = {0};
-        int rc = e->job(e->self, i, &err);
-        if (!rc)
-            continue;
-        pthread_mutex_lock(&e->lock);
-        if (!e->rc) {
-            e->rc = rc;
-            if (e->err)
-                *e->err = err;
-        }
-        pthread_mutex_unlock(&e->lock);
-    }
-}
-
-int jm_mlperf_each(size_t n, int jobs, const struct jm_mlperf_pool_ops *ops,
-                   int (*job)(void *self, size_t i, struct jm_err *err), void *self, struct jm_err *err)
-{
-    struct each e = {.n = n, .ops = ops, .job = job, .self = self, .err = err};
-    pthread_mutex_init(&e.lock, NULL);
-    crew(jobs, each_worker, &e);
-    pthread_mutex_destroy(&e.lock);
-    return e.rc;
 }

@@ -46,6 +46,9 @@ void jm_mlperf_walk_release(struct jm_mlperf_walk *w);
 
 int jm_round_trouble_add(struct jm_round_table *t, const char *path, const char *why);
 
+/* Calls fn(arg) in jobs threads and returns after the last. The caller's is one of them, so that nothing
+ * depends on a thread that could not be made. */
+void jm_mlperf_crew(int jobs, void *(*fn)(void *), void *arg);
 /* Runs job(self, i) for every i below n on some threads, in any order; stops early when stopped says so or a
  * job fails (its error is kept). */
 int jm_mlperf_each(size_t n, int jobs, const struct jm_mlperf_pool_ops *ops,

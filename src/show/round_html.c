@@ -74,6 +74,45 @@ static void header(struct jm_str *s, const struct jm_round_table *t)
             s, "<p class='error'><b>Interrupted: these are the results that were read until then.</b></p>");
 }
 
+static void fact_card(struct jm_str *s, const char *class, const char *value, const char *what)
+{
+    jm_str_addf(s, "<li><b class='%s'>", class);
+    jm_svg_escape(s, value);
+    jm_str_addf(s, "</b><span class='dim'>%s</span></li>", what);
+}
+
+static const char *class_of(enum jm_round_verdict v)
+{
+    return v == JM_RV_FAIL ? "invalid" : v == JM_RV_WARN ? "findings" : v == JM_RV_NONE ? "" : "valid";
+}
+
+/* The head of a page about one result. */
+static void one(struct jm_str *s, const struct jm_round_row *r)
+{
+    char v[JM_FMT];
+    jm_str_adds(s, "<header><h1>");
+    jm_svg_escape(s, r->benchmark ? r->benchmark : "MLPerf Power result");
+    jm_str_adds(s, " ");
+    jm_svg_escape(s, r->scenario ? r->scenario : "");
+    if (r->unofficial)
+        jm_str_adds(s, " <span class='tag invalid'>NOT OFFICIAL</span>");
+    jm_str_adds(s, "</h1><p>");
+    jm_svg_escape(s, r->path);
+    jm_str_adds(s, "</p></header><ul class='cards'>");
+    if (r->kind == JM_ROUND_SESSION) {
+        fact_card(s, "", jm_round_metric(v, r->metric, r->metric_unit), "published power metric");
+        fact_card(s, "", jm_round_metric(v, r->metric_proper, r->metric_unit), "as it should be");
+        if (jm_round_efficiency(r))
+            fact_card(s, "", jm_fmt_number(v, jm_round_efficiency(r)->published),
+                      jm_round_efficiency(r) == &r->tokens_per_j ? "tokens per joule" : "samples per joule");
+        if (isfinite(r->j_per_token.published))
+            fact_card(s, "", jm_fmt_number(v, r->j_per_token.published), "J per output token");
+        fact_card(s, class_of(r->official), jm_round_verdict_name(r->official), "official checker");
+    }
+    fact_card(s, class_of(r->own), jm_round_verdict_name(r->own), "our rules");
+    jm_str_adds(s, "</ul>");
+}
+
 static void table(struct jm_str *s, const struct jm_round_table *t, const struct jm_round_show *o)
 {
     static const char names[] =
@@ -247,13 +286,14 @@ int jm_round_html(const struct jm_round_table *t, const struct jm_round_show *o,
                 "\"><title>MLPerf Power results</title><link rel='icon' "
                 "href='data:,'><style>%s%s%s</style></head><body><main>",
                 jm_html_style, jm_html_style_parts, jm_round_style_sheet);
-    header(s, t);
     const struct jm_round_row *only = jm_round_only(t);
     if (only) {
+        one(s, only);
         jm_round_page_html(s, only, o);
         if (only->checked)
             one_findings(s, only);
     } else {
+        header(s, t);
         struct jm_str picture;
         jm_str_init(&picture);
         if (jm_round_svg_trend(t, &picture)) {

@@ -27,7 +27,7 @@ static void part(struct page *p, const char *title)
     }
     jm_str_addf(p->html, "%s<section><h2>", p->open ? "</tbody></table></section>" : "");
     jm_svg_escape(p->html, title);
-    jm_str_adds(p->html, "</h2><table><tbody>");
+    jm_str_adds(p->html, "</h2><table class='facts'><tbody>");
     p->open = true;
 }
 
@@ -128,7 +128,7 @@ static void figures(struct page *p, const struct jm_round_row *r, const struct j
     figure(p, "tokens/J", &r->tokens_per_j, "");
     figure(p, "J/token", &r->j_per_token, "");
     if (!p->o)
-        jm_str_adds(p->html, "</tbody></table><table><tbody>");
+        jm_str_adds(p->html, "</tbody></table><table class='facts'><tbody>");
     plain(p, "performance", r->performance, r->performance_unit);
     if (isfinite(r->metric)) {
         char text[256], exact[32];
@@ -321,7 +321,7 @@ static void page(struct page *p, const struct jm_round_row *r, const struct jm_r
 {
     const char *group = NULL;
     if (!p->o) {
-        jm_str_adds(p->html, "<section><table><tbody>");
+        jm_str_adds(p->html, "<section><table class='facts'><tbody>");
         p->open = true;
     }
     who(p, r);

@@ -17,7 +17,8 @@
 #define MOST_BARS   30
 
 const char jm_round_style_sheet[] =
-    "main{max-width:1240px}.weak{opacity:.42}.err{stroke:var(--ink);stroke-width:1.4}.dot{fill:var(--k);"
+    "main{max-width:1240px}.facts "
+    "th{width:190px}.weak{opacity:.42}.err{stroke:var(--ink);stroke-width:1.4}.dot{fill:var(--k);"
     "stroke:"
     "none}.ring{fill:var(--card);stroke:var(--k);stroke-width:1.6}.fail{fill:var(--bad)}svg "
     ".sub{font-size:11.5px}"

@@ -351,7 +351,8 @@ static void told_otherwise(struct jm_out *o, const struct jm_round_table *t)
         return;
     jm_out_section(o, "Results tables beside the logs");
     if (!differ)
-        jm_str_addf(o->s, "  %zu %s, equal to what the logs give\n", n, n == 1 ? "value" : "values, all");
+        jm_str_addf(o->s, "  %s%zu %s what the logs give\n", n == 1 ? "" : "all ", n,
+                    n == 1 ? "value equals" : "values equal");
     else
         jm_str_addf(o->s, "  %zu of %zu values are not what the logs give\n", differ, n);
     for (size_t i = 0, shown = 0; i < t->n_row && shown < MOST; i++) {
