@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/json.h"
+#include "import/mlperf_accuracy.h"
 #include "import/mlperf_facts.h"
 #include "import/mlperf_round.h"
 #include "import/mlperf_take.h"
@@ -128,6 +129,7 @@ struct work {
     int64_t prev;
     int meter, domain;
     char *buffer;
+    struct jm_mlperf_accuracy accuracy; /* of the decoded channel */
 };
 
 /* A file into the raw table, and its lines to fn (may be NULL); absent is fine. */
@@ -151,7 +153,7 @@ static int64_t timezone_of(struct jm_span json_text)
 }
 
 static int add_channel(struct work *k, int meter, int domain, const char *name, const char *device,
-                       unsigned flags, int *id)
+                       unsigned flags, const struct jm_mlperf_accuracy *accuracy, int *id)
 {
     struct jm_channel c = {.meter = meter,
                            .kind = JM_CH_GAUGE,
@@ -160,8 +162,8 @@ static int add_channel(struct work *k, int meter, int domain, const char *name, 
                            .period_ns = JM_NS_PER_S,
                            .sem = JM_G_BLOCK_MEAN,
                            .window_ns = JM_NS_PER_S,
-                           .gain_tol = __builtin_nan(""),
-                           .offset_tol = __builtin_nan(""),
+                           .gain_tol = accuracy ? accuracy->gain : __builtin_nan(""),
+                           .offset_tol = accuracy ? accuracy->offset_w : __builtin_nan(""),
                            .provenance = JM_P_MEASURED,
                            .domain = domain,
                            .flags = flags | JM_CHF_STAMPED};
@@ -184,7 +186,7 @@ static int first_row(struct work *k, const struct jm_spl_row *row)
     for (int i = 0; i < row->n_channels; i++) {
         char name[32];
         snprintf(name, sizeof name, "power.%s%d", row->analyzers ? "analyzer" : "ch", i + 1);
-        int rc = add_channel(k, k->meter, k->domain, name, "sut", JM_CHF_PARTOF, &k->chan_sub[i]);
+        int rc = add_channel(k, k->meter, k->domain, name, "sut", JM_CHF_PARTOF, NULL, &k->chan_sub[i]);
         if (rc)
             return rc;
     }
@@ -327,6 +329,21 @@ static int small_files(struct work *k, struct jm_str *server)
     return rc;
 }
 
+/* Before its channel is put down, the log is read once for the power factors in the window. */
+static int accuracy(struct work *k, struct jm_span server)
+{
+    char path[8192];
+    bool local = k->round.local_time;
+    int64_t tz = local ? k->tz_client : 0;
+    snprintf(path, sizeof path, "%s/spl.txt", k->s.run_1);
+    if (server.n > MAX_JSON)
+        server.n = 0;
+    int rc = jm_mlperf_accuracy_of(path, k->buffer, k->detail.begin + tz, k->detail.end + tz,
+                                   local ? k->tz_server : 0, server, &k->accuracy, k->err);
+    return rc || !k->accuracy.text[0] ? rc
+                                      : jm_run_put_env(k->w, "mlperf.accuracy", k->accuracy.text, k->err);
+}
+
 static int channels(struct work *k)
 {
     struct jm_run_meter m = {.name = "ptdaemon", .state = "ok", .period_ns = JM_NS_PER_S};
@@ -337,8 +354,8 @@ static int channels(struct work *k)
     int rc = k->meter < 0 ? k->meter : jm_run_put_domains(k->w, &tree, k->err);
     jm_domain_tree_release(&tree);
     if (!rc)
-        rc = add_channel(k, k->meter, k->domain, "power.published", "sut", JM_CHF_MIRROR, &k->chan_raw);
-    return rc ? rc : add_channel(k, k->meter, k->domain, "power", "sut", 0, &k->chan);
+        rc = add_channel(k, k->meter, k->domain, "power.published", "sut", JM_CHF_MIRROR, NULL, &k->chan_raw);
+    return rc ? rc : add_channel(k, k->meter, k->domain, "power", "sut", 0, &k->accuracy, &k->chan);
 }
 
 static int nothing_in(struct work *k, const char *name, const char *so)
@@ -372,6 +389,8 @@ static int fill(struct work *k, struct jm_str *server)
     jm_mlperf_round_find(k->s.root, d->begin >= 0 ? d->begin : d->old.begin, &k->round);
     if (!rc)
         rc = window(k);
+    if (!rc)
+        rc = accuracy(k, jm_str_span(server));
     if (!rc)
         rc = channels(k);
     k->prev = INT64_MIN;

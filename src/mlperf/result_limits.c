@@ -17,6 +17,7 @@
 
 #include "base/num.h"
 #include "base/span.h"
+#include "import/mlperf_asked.h"
 #include "model/analyzer.h"
 #include "mlperf/ranges.h"
 
@@ -27,52 +28,12 @@
 
 /* ---- what PTDaemon was told and said */
 
-struct asked {
-    struct jm_span model;              /* NULL: not known */
-    double volts, amps;                /* NAN: automatic or not known */
-    struct jm_span watts, uncertainty; /* last replies after the testing phase began */
-    int identified;
-    bool stand_in; /* a simulated one, by its own words */
-};
-
-static double range_asked(const struct jm_mlperf_message *m)
+static void conversation(const struct jm_mlperf_side *server, struct jm_mlperf_asked *a)
 {
-    double v;
-    struct jm_span arg = jm_span_of(m->cmd + 5); /* "SR,V," */
-    bool changed = m->reply && jm_span_starts(jm_span_of(m->reply), JM_SPAN("Range "));
-    return changed && jm_num_double(jm_span_trim(arg), &v) == 0 && v > 0 ? v : NAN;
-}
-
-static void conversation(const struct jm_mlperf_side *server, struct asked *a)
-{
-    double v = NAN, i = NAN;
-    bool testing = false;
-    *a = (struct asked){.volts = NAN, .amps = NAN};
-    for (size_t k = 0; k < server->n_ptd; k++) {
-        const struct jm_mlperf_message *m = &server->ptd[k];
-        struct jm_span cmd = jm_span_of(m->cmd), reply = jm_span_of(m->reply);
-        if (!m->cmd)
-            continue;
-        if (jm_span_is(jm_span_trim(cmd), "Identify")) {
-            a->identified++;
-            a->stand_in |=
-                jm_span_find(reply, JM_SPAN("JOULEMARK")) >= 0 || jm_span_find(reply, JM_SPAN(",SIM;")) >= 0;
-            jm_span_field(&reply, ',', &a->model);
-        } else if (jm_span_starts(cmd, JM_SPAN("SR,V,"))) {
-            v = range_asked(m);
-        } else if (jm_span_starts(cmd, JM_SPAN("SR,A,"))) {
-            i = range_asked(m);
-        } else if (jm_span_starts(cmd, JM_SPAN("Go,")) &&
-                   jm_span_ends(jm_span_trim(cmd), JM_SPAN("_testing"))) {
-            testing = true;
-            a->volts = v;
-            a->amps = i;
-        } else if (testing && jm_span_is(jm_span_trim(cmd), "Watts")) {
-            a->watts = reply;
-        } else if (testing && jm_span_is(jm_span_trim(cmd), "Uncertainty")) {
-            a->uncertainty = reply;
-        }
-    }
+    jm_mlperf_asked_init(a);
+    for (size_t k = 0; k < server->n_ptd; k++)
+        if (server->ptd[k].cmd)
+            jm_mlperf_asked_message(a, jm_span_of(server->ptd[k].cmd), jm_span_of(server->ptd[k].reply));
 }
 
 static bool alike(const double list[1 + JM_MLPERF_INPUTS], int n)
@@ -173,8 +134,8 @@ static double swing_w(const struct jm_mlperf_samples *s)
     return s->good + s->over > 1 ? (double)(s->max_uw - s->min_uw) / 1e6 : NAN;
 }
 
-static void ptd_beside(const struct jm_mlperf_power *p, const struct asked *a, const struct jm_analyzer *m,
-                       bool one_range, struct jm_mlperf_result *out)
+static void ptd_beside(const struct jm_mlperf_power *p, const struct jm_mlperf_asked *a,
+                       const struct jm_analyzer *m, bool one_range, struct jm_mlperf_result *out)
 {
     struct jm_mlperf_ptd_said *d = &out->ptd;
     *d = (struct jm_mlperf_ptd_said){NAN, NAN, NAN, NAN, m->ptd};
@@ -195,7 +156,7 @@ static void ptd_beside(const struct jm_mlperf_power *p, const struct asked *a, c
 }
 
 /* Why there is no accuracy; false: there is one. */
-static bool lacks(const struct jm_mlperf_session *s, const struct asked *a, bool row,
+static bool lacks(const struct jm_mlperf_session *s, const struct jm_mlperf_asked *a, bool row,
                   const struct jm_analyzer *m, const struct jm_mlperf_result *r, char *out, size_t n)
 {
     const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
@@ -278,7 +239,7 @@ void jm_mlperf_result_limits(const struct jm_mlperf_session *s, struct jm_mlperf
 {
     const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
     struct jm_analyzer m = {.reading = NAN};
-    struct asked a;
+    struct jm_mlperf_asked a;
     conversation(&s->server, &a);
     snprintf(out->analyzer, sizeof out->analyzer, "%.*s", (int)(a.model.n < 47 ? a.model.n : 47),
              a.model.p ? a.model.p : "");

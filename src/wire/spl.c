@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/spl.h"
 
+#include <math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,4 +285,17 @@ bool jm_spl_decode_watts(const struct jm_spl_values *v, int64_t *uw)
     case JM_SPL_MISSED: break;
     }
     return false;
+}
+
+bool jm_spl_factors(const struct jm_spl_values *v, double *ratio, double *tangent)
+{
+    double p = (double)v->watts / 1e6, pf = (double)v->pf / 1e6;
+    double s = (double)v->volts / 1e6 * ((double)v->amps / 1e6);
+    bool has_s = v->volts > 0 && v->amps > 0, has_pf = v->pf > 0 && pf <= 1;
+    if (!(p > 0) || (!has_s && !has_pf))
+        return false;
+    *ratio = has_s ? fmin(p / s, 1) : pf;
+    double cosine = has_pf ? pf : *ratio;
+    *tangent = p * sqrt(fmax(0, 1 - cosine * cosine)) / cosine;
+    return true;
 }

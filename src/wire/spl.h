@@ -46,6 +46,9 @@ struct jm_spl_row {
 int jm_spl_parse(struct jm_span line, struct jm_spl_row *row, struct jm_err *err);
 
 enum jm_spl_kind jm_spl_kind_of(const struct jm_spl_values *v);
+/* Of a good group: *ratio P / (V x A), else the log's PF; *tangent P x tan(phi) in W, phi of the log's PF,
+ * else of that ratio. false: it has neither V and A nor PF, or no power. */
+bool jm_spl_factors(const struct jm_spl_values *v, double *ratio, double *tangent);
 /* The true Watts of a good or over-range group, in micro-watts; false for the others. */
 bool jm_spl_decode_watts(const struct jm_spl_values *v, int64_t *uw);
 

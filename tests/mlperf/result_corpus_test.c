@@ -267,6 +267,14 @@ static void imported_the_same(void **state)
                 fail_msg("%s of %s: imported %.17g, session %.17g", same[k].id, which[i], x->q.value,
                          same[k].value);
         }
+        /* the energy of the imported run carries the analyzer's limits as a rectangle of that half-width,
+         * whose 95 % interval is 0.95 of it, with small terms in quadrature (the edges where the power
+         * doubles there) */
+        const struct jm_result *energy = jm_report_find(report, "energy", JM_B_WALL, -2);
+        assert_true(energy && energy->q.have);
+        double half = (energy->q.u.hi - energy->q.u.lo) / 2, limit = r.limits.accuracy * r.seconds;
+        if (!(half >= 0.94 * limit && half <= 1.1 * limit))
+            fail_msg("%s: interval %.6g J, limits %.6g J", which[i], half, limit);
         jm_report_free(report);
         jm_run_close(run);
         jm_mlperf_session_free(s);
