@@ -196,6 +196,7 @@ static int prepare(struct jm_mlperf_serving *v, struct jm_err *err)
         rc = jm_mlperf_keep_time(d->config->ntp_server, d->set_clock, d->child, &d->clock, d->wake, &v->ntp,
                                  err);
         v->ntp_known = !rc;
+        v->ntp_at = jm_clock_mono(&d->clock);
         if (!rc)
             jm_logf(d->log, JM_LOG_INFO, "mlperf", "NTP:offset = %.3f s, delay = %.3f s", v->ntp.offset_s,
                     v->ntp.delay_s);

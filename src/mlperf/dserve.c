@@ -16,6 +16,7 @@
 
 #define HANDSHAKE (30 * JM_NS_PER_S)
 #define SENDING   (30 * JM_NS_PER_S)
+#define NTP_PAUSE (16 * JM_NS_PER_S) /* RFC 4330, section 10: never more often than every 15 s */
 #define LOG_LIMIT ((size_t)16 << 20)
 
 static int64_t real_now(const struct jm_mlperf_serving *v)
@@ -119,8 +120,9 @@ static int look_at_clock(struct jm_mlperf_serving *v, struct jm_err *err)
 {
     const struct jm_mlperf_config *c = v->d->config;
     struct jm_err why = {0};
-    if (!c->ntp_server[0])
+    if (!c->ntp_server[0] || (v->ntp_known && jm_clock_mono(&v->d->clock) - v->ntp_at < NTP_PAUSE))
         return 0;
+    v->ntp_at = jm_clock_mono(&v->d->clock);
     int rc = jm_mlperf_keep_time(c->ntp_server, v->d->set_clock, v->d->child, &v->d->clock, v->d->wake,
                                  &v->ntp, &why);
     v->ntp_known = !rc;

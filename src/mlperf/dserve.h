@@ -27,6 +27,7 @@ struct jm_mlperf_serving {
     char failed[1024]; /* why the last session ended early; "" it did not */
     bool stop, ntp_known;
     struct jm_mlperf_ntp ntp;
+    int64_t ntp_at; /* when it was asked last, monotonic */
     const char *doing;
     int64_t since;
     int sessions, broken;

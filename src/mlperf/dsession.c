@@ -292,14 +292,11 @@ static int make_spl(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mode, stru
     return rc;
 }
 
-/* ptd_logs.txt from those of the analyzers, each below a heading; once. */
+/* ptd_logs.txt from those of the analyzers, each below a heading; when they have ended and said all. */
 static int make_ptd_logs(struct jm_mlperf_dsession *s, struct jm_err *err)
 {
     char out[4300];
     int rc = 0;
-    if (s->merged_log)
-        return 0;
-    s->merged_log = true;
     snprintf(out, sizeof out, "%s/ptd_logs.txt", s->power);
     for (int i = 1; !rc && i <= s->n; i++) {
         char in[4300], head[32];
@@ -408,8 +405,6 @@ int jm_mlperf_dsession_stop(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mo
             jm_err_prefix(err, "analyzer %d", i + 1);
     }
     jm_mlperf_summary_phase(s->summary, mode, 3, &d->clock);
-    if (!rc && !ranging)
-        rc = make_ptd_logs(s, err);
     return rc;
 }
 

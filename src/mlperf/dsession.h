@@ -38,7 +38,7 @@ struct jm_mlperf_dsession {
     char dir[4096]; /* <outDir>/<id> */
     char power[4200];
     struct jm_mlperf_source_io io;
-    bool opened, fixed, merged_log;
+    bool opened, fixed;
     int n; /* analyzers */
     struct jm_mlperf_peaks peaks[JM_MLPERF_MODES][JM_MLPERF_ANALYZERS];
     int64_t broken[JM_MLPERF_MODES]; /* lines that were no samples */
