@@ -279,6 +279,9 @@ class Session:
             ask("SR,A,Auto" if first else f"SR,A,{amps!r}", "Range A changed", p["begin"] + 12600)
             if first and newest:
                 ask("SR,A,Auto", "Range A changed", p["begin"] + 12700)
+            amp_range = next((x for x in (0.5, 1, 2, 5, 10, 20, 40) if x >= amps * 1.1), 40)
+            say("Volt range set to Auto" if first else "Volt range set to 300.000000V", p["begin"] + 12499)
+            say("Ampere range set to Auto" if first else f"Amp range set to {amp_range:.6f}A", p["begin"] + 12599)
             say(f"Go with mark '{self.session}_{mode}'", p["go"])
             ask(f"Go,1000,0,{self.session}_{mode}", GO, p["go"] + 1)
             if first:
