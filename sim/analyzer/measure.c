@@ -58,8 +58,8 @@ static bool ranges(struct siman *a, double watts)
     double v = a->v_range, i = a->a_range, amps = 0;
     for (int e = 0; e < a->o->elements; e++)
         amps = fmax(amps, simwt_amps(&a->o->load, watts, e));
-    if (a->integ == INTEG_START || !isfinite(amps))
-        return false; /* it keeps its ranges while it integrates */
+    if (!isfinite(amps))
+        return false;
     if (a->v_auto)
         a->v_range = simwt_auto(a->m->volts, v, a->o->load.volts);
     if (a->a_auto)

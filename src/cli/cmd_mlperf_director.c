@@ -4,16 +4,18 @@
 #include <string.h>
 
 #include "cli/cmds.h"
+#include "cli/meterenv.h"
 #include "cli/mlperf_child.h"
 #include "cli/signals.h"
 #include "mlperf/director.h"
+#include "mlperf/msource.h"
 #include "mlperf/ptd.h"
 
 #include "base/banned.h"
 
 struct opts {
     struct jm_common common;
-    const char *conf, *listen, *out_dir;
+    const char *conf, *listen, *out_dir, *source;
     bool once, set_clock, keep;
 };
 
@@ -39,7 +41,7 @@ static bool is_loopback(const char *host)
 
 static int apply(struct jm_cli *cli, const struct opts *o, struct jm_mlperf_config *c, struct jm_err *err)
 {
-    int rc = jm_mlperf_config_read(o->conf, c, err);
+    int rc = jm_mlperf_config_read_for(o->conf, o->source, c, err);
     if (!rc && o->listen)
         rc = jm_mlperf_config_listen(c, o->listen, err);
     if (rc)
@@ -65,18 +67,20 @@ static int apply(struct jm_cli *cli, const struct opts *o, struct jm_mlperf_conf
     return 0;
 }
 
-static int make_source(const struct jm_mlperf_director *d, struct jm_mlperf_source *out, struct jm_err *err)
+static int make_source(const struct jm_mlperf_director *d, const struct jm_meter_env *env,
+                       struct jm_mlperf_source *out, struct jm_err *err)
 {
     const struct jm_mlperf_config *c = d->config;
     if (strcmp(c->source, "ptd") == 0)
         return jm_mlperf_ptd_new(c, d->child, c->out_dir, &d->clock, d->wake, out, err);
-    return jm_err_set(err, JM_EUSAGE, "[joulemark] source: \"%.40s\" is none that there is; ptd is the one",
-                      c->source);
+    return jm_mlperf_msource_new(c->source, c->source_option, env, out, err);
 }
 
-static void free_source(struct jm_mlperf_source *s)
+static void free_source(const struct jm_mlperf_config *c, struct jm_mlperf_source *s)
 {
-    if (s->self)
+    if (s->self && jm_mlperf_msource_is(c->source))
+        jm_mlperf_msource_free(s);
+    else if (s->self)
         jm_mlperf_ptd_free(s);
 }
 
@@ -85,8 +89,10 @@ static int director(struct jm_cli *cli, void *opts, struct jm_err *err)
     struct opts *o = opts;
     struct jm_mlperf_config config = {0};
     struct jm_mlperf_child_ops child = jm_cli_mlperf_child();
+    struct jm_meter_env env;
     int sessions = 0, broken = 0;
-    if (!o->conf)
+    jm_cli_meter_env(cli, &env);
+    if (!o->conf && !o->source)
         return jm_err_set(
             err, JM_EUSAGE,
             "which configuration? --config FILE; examples/mlperf/director.conf is one to begin with");
@@ -106,11 +112,11 @@ static int director(struct jm_cli *cli, void *opts, struct jm_err *err)
         .self = cli,
     };
     if (!rc)
-        rc = make_source(&d, &d.source, err);
+        rc = make_source(&d, &env, &d.source, err);
     if (!rc)
         rc = jm_mlperf_director_run(&d, &sessions, &broken, err);
     jm_term_progress_end(&cli->term);
-    free_source(&d.source);
+    free_source(&config, &d.source);
     if (!rc && !o->common.quiet)
         jm_cli_say(cli, "%d session%s, %d of them incomplete", sessions, sessions == 1 ? "" : "s", broken);
     jm_mlperf_config_release(&config);
@@ -123,6 +129,10 @@ static const struct jm_opt options[] = {
     {"listen", 'l', JM_OPT_STR, JM_OPT_AT(opts, listen), .arg = "ADDRESS",
      .help = "Where clients connect, HOST:PORT; comes before the configuration's listen.",
      .deflt = "127.0.0.1:4950"},
+    {"source", 0, JM_OPT_STR, JM_OPT_AT(opts, source), .arg = "NAME",
+     .help = "Where samples come from without a PTDaemon: yokogawa:ADDRESS, meter:NAME or software. The session "
+             "is then not an official measurement and says so.",
+     .deflt = "the configuration's, else ptd"},
     {"output", 'o', JM_OPT_STR, JM_OPT_AT(opts, out_dir), .arg = "DIR",
      .help = "Folder that sessions are kept in until their client has them.", .deflt = "mlperf-sessions"},
     {"once", 0, JM_OPT_FLAG, JM_OPT_AT(opts, once), .help = "End after the first client that had a session."},
@@ -131,6 +141,7 @@ static const struct jm_opt options[] = {
     {"set-clock", 0, JM_OPT_FLAG, JM_OPT_AT(opts, set_clock),
      .help = "Let ntpdate -b set this machine's clock when it is off by 0.4 s or more. Needs root, or sudo "
              "without a password."},
+    JM_OPTS_METER,
     {"color", 0, JM_OPT_ENUM, JM_OPT_AT(jm_common, color), .arg = "WHEN", .choices = "auto|always|never",
      .help = "Colour the output: auto, always or never.", .deflt = "auto"},
     {"verbose", 'v', JM_OPT_FLAG, JM_OPT_AT(jm_common, verbose),
@@ -143,7 +154,7 @@ const struct jm_cmd jm_cmd_mlperf_director = {
     .name = "mlperf director",
     .group = "MLPerf Power",
     .summary = "Serve power measurements: drive the analyzer for a client",
-    .usage = "--config FILE [OPTIONS]",
+    .usage = "{--config FILE|--source NAME} [OPTIONS]",
     .description =
         "The Director is the machine that the power analyzer is connected to. It waits for a client on the "
         "system under test (joulemark mlperf sut, or the public tool's client.py), and on its word sets the "
@@ -167,7 +178,8 @@ const struct jm_cmd jm_cmd_mlperf_director = {
         "the analyzer's ranges are put back, and what there is of the session is kept with INCOMPLETE.txt.",
     .examples = "joulemark mlperf director -c director.conf # clients of this machine only\n"
                 "joulemark mlperf director -c director.conf -l 192.0.2.7:4950 # from the network\n"
-                "joulemark mlperf director -c director.conf --once --keep -v # one session, all said",
+                "joulemark mlperf director -c director.conf --once --keep -v # one session, all said\n"
+                "joulemark mlperf director --source yokogawa:tcp://192.0.2.8:10001 # no PTDaemon: not official",
     .opts = options,
     .opts_size = sizeof(struct opts),
     .fn = director,

@@ -30,7 +30,7 @@ struct options {
     char address[256];
     double volts, amps, rate_s;
     int64_t baud, elements;
-    bool dc;
+    bool dc, automatic;
 };
 
 struct yokogawa {
@@ -83,11 +83,13 @@ static int parse(const char *text, struct options *o, struct jm_err *err)
             ok = jm_num_i64(value, &o->elements) == 0 && o->elements >= 1 && o->elements <= ELEMENTS;
         else if (jm_span_is(key, "dc"))
             ok = o->dc = eq < 0;
+        else if (jm_span_is(key, "auto"))
+            ok = o->automatic = eq < 0;
         if (!ok)
             return jm_err_set(
                 err, JM_EUSAGE,
                 "yokogawa: \"%.*s\" is no option of it; there are volts=300, amps=5, rate=0.25 (s), "
-                "elements=3, baud=9600 and dc",
+                "elements=3, baud=9600, dc and auto",
                 (int)(f.n < 60 ? f.n : 60), f.p);
     }
     return 0;
@@ -233,7 +235,7 @@ static int configure(struct jm_meter *m, const struct options *o, struct jm_err 
         return sentence(rc, o->address, err);
     reply = jm_span_trim(reply);
     running = jm_span_istarts(reply, JM_SPAN("STAR"));
-    if (running && (o->volts > 0 || o->amps > 0 || o->rate_s > 0))
+    if (running && (o->volts > 0 || o->amps > 0 || o->rate_s > 0 || o->automatic))
         return jm_err_set(
             err, JM_ESTATE,
             "yokogawa: the instrument at %s integrates for somebody, so its ranges and rate cannot be "
@@ -247,6 +249,8 @@ static int configure(struct jm_meter *m, const struct options *o, struct jm_err 
         snprintf(line, sizeof line, ":INP:CURR:RANG %.6gA", o->amps);
         rc = set(y, line, o->address, err);
     }
+    if (!rc && o->automatic)
+        rc = set(y, ":INP:VOLT:AUTO ON;:INP:CURR:AUTO ON", o->address, err);
     if (!rc && o->rate_s > 0) {
         snprintf(line, sizeof line, ":RATE %dMS", (int)lround(o->rate_s * 1000));
         rc = set(y, line, o->address, err);

@@ -53,7 +53,8 @@ struct reading {
     struct arena *arena;
     struct jm_mlperf_config *c;
     struct jm_err *err;
-    int rc; /* of the first failure */
+    int rc;             /* of the first failure */
+    const char *source; /* instead of the file's; NULL: none */
 };
 
 static int warn(struct reading *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -294,6 +295,8 @@ static void ours(struct reading *r)
     struct jm_mlperf_config *c = r->c;
     c->out_dir = get(r, "joulemark", "outDir", c->out_dir);
     c->source = get(r, "joulemark", "source", "ptd");
+    if (r->source)
+        c->source = r->source;
     c->source_option = get(r, "joulemark", "sourceOption", "");
     c->ptd_host = get(r, "joulemark", "ptdHost", "127.0.0.1");
     c->launch = get_bool(r, "launch", true);
@@ -324,13 +327,13 @@ static void leftovers(struct reading *r)
     }
 }
 
-int jm_mlperf_config_parse(struct jm_span text, const char *file, struct jm_mlperf_config *c,
-                           struct jm_err *err)
+static int parse_for(struct jm_span text, const char *file, const char *source, struct jm_mlperf_config *c,
+                     struct jm_err *err)
 {
     struct arena *a = calloc(1, sizeof *a);
     *c = (struct jm_mlperf_config){
         .host = "127.0.0.1", .port = JM_MLPERF_PORT, .out_dir = "mlperf-sessions", .arena = a};
-    struct reading r = {a ? &a->ini : NULL, a, c, err, 0};
+    struct reading r = {a ? &a->ini : NULL, a, c, err, 0, source};
     if (!a || !(a->file = strdup(file)))
         return jm_err_set(err, JM_ENOMEM, "no memory for %s", file);
     c->file = a->file;
@@ -351,16 +354,30 @@ int jm_mlperf_config_parse(struct jm_span text, const char *file, struct jm_mlpe
     return r.rc;
 }
 
-int jm_mlperf_config_read(const char *path, struct jm_mlperf_config *out, struct jm_err *err)
+int jm_mlperf_config_parse(struct jm_span text, const char *file, struct jm_mlperf_config *c,
+                           struct jm_err *err)
+{
+    return parse_for(text, file, NULL, c, err);
+}
+
+int jm_mlperf_config_read_for(const char *path, const char *source, struct jm_mlperf_config *out,
+                              struct jm_err *err)
 {
     struct jm_str text;
     *out = (struct jm_mlperf_config){0};
+    if (!path)
+        return parse_for(JM_SPAN("[server]\nntpServer:\n"), "no configuration", source, out, err);
     jm_str_init(&text);
     int rc = jm_file_read(path, 1 << 20, &text, err);
     if (!rc)
-        rc = jm_mlperf_config_parse(jm_str_span(&text), path, out, err);
+        rc = parse_for(jm_str_span(&text), path, source, out, err);
     jm_str_release(&text);
     return rc;
+}
+
+int jm_mlperf_config_read(const char *path, struct jm_mlperf_config *out, struct jm_err *err)
+{
+    return jm_mlperf_config_read_for(path, NULL, out, err);
 }
 
 void jm_mlperf_config_release(struct jm_mlperf_config *c)

@@ -56,6 +56,9 @@ struct jm_mlperf_config {
 int jm_mlperf_config_parse(struct jm_span text, const char *file, struct jm_mlperf_config *out,
                            struct jm_err *err);
 int jm_mlperf_config_read(const char *path, struct jm_mlperf_config *out, struct jm_err *err);
+/* The same with another source than the file names. path NULL: no file, and no clock is checked. */
+int jm_mlperf_config_read_for(const char *path, const char *source, struct jm_mlperf_config *out,
+                              struct jm_err *err);
 void jm_mlperf_config_release(struct jm_mlperf_config *c);
 
 /* "HOST:PORT", "HOST PORT" (the configuration's form), "[v6]:port", "HOST". */

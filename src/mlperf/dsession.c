@@ -384,6 +384,7 @@ static int collect(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mode, bool 
 int jm_mlperf_dsession_stop(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mode, struct jm_err *err)
 {
     const struct jm_mlperf_director *d = s->host->d;
+    const struct jm_mlperf_source *src = &d->source;
     bool ranging = mode == JM_MLPERF_RANGING;
     if (s->state == (ranging ? JM_MLPERF_RANGING_DONE : JM_MLPERF_TESTING_DONE))
         return 0;
@@ -400,7 +401,15 @@ int jm_mlperf_dsession_stop(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mo
     if (!rc)
         rc = jm_mlperf_dsession_stamps(s, mode, stopped.real, err);
     for (int i = 0; !rc && ranging && i < s->n; i++) {
-        rc = jm_mlperf_peaks_ranges(&s->peaks[mode][i], &s->ranges[i], err);
+        struct jm_err why = {0};
+        rc = jm_mlperf_peaks_ranges(&s->peaks[mode][i], &s->ranges[i], &why);
+        if (rc == JM_EABSENT && !src->ops->official && s->peaks[mode][i].rows > 0) {
+            /* a source without volts and amps has no ranges to set */
+            s->ranges[i] = (struct jm_mlperf_ranges){"Auto", "Auto"};
+            rc = 0;
+        }
+        if (rc)
+            jm_err_set(err, rc, "%s", why.text);
         if (rc)
             jm_err_prefix(err, "analyzer %d", i + 1);
     }
