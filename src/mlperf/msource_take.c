@@ -292,7 +292,7 @@ void jm_take_step(struct jm_take *t)
 static void *run(void *self)
 {
     struct jm_take *t = self;
-    static const volatile bool never;
+    const volatile bool never = false;
     int64_t next = jm_clock_mono(&t->clock);
     while (!atomic_load(&t->stop)) {
         jm_take_step(t);
