@@ -42,10 +42,9 @@ struct jm_mlperf_file {
     const char *error; /* why it could not be read (whole); NULL: it could */
     int64_t bytes;
     bool has_crlf; /* any line ends CRLF */
-    char sha1[41], sha1_crlf[41],
-        sha1_lf[41]; /* over its bytes; with every line end as CRLF; as LF. "": none. The last two are there
-                        where client.json or server.json records another hash than sha1, or where they equal
-                        it */
+    /* Over its bytes; with every line end as CRLF; as LF. "": none. The last two are there where client.json
+     * or server.json records another hash than sha1, or where they equal it. */
+    char sha1[41], sha1_crlf[41], sha1_lf[41];
 };
 
 struct jm_mlperf_stamp {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spl.txt, the power log of the MLCommons power tools (PTDaemon samples, one a second):
  *
- *   Time,MM-DD-YYYY
- * HH:MM:SS.mmm,Watts,W,Volts,V,Amps,A,PF,pf,Mark,<session>_<ranging|testing>[,Ch1,Watts,...]
- *   Time,...,Mark,m,Analyzer1,Time,...,Mark,m,Analyzer2,...         (several analyzers)
+ *   Time,MM-DD-YYYY HH:MM:SS.mmm,Watts,W,Volts,V,Amps,A,PF,pf,Mark,<session>_<mode>
+ *   Time,...,Mark,m,Ch1,Watts,W,Volts,V,Amps,A,PF,pf,Ch2,...       (several channels)
+ *   Time,...,Mark,m,Analyzer1,Time,...,Mark,m,Analyzer2,...           (several analyzers)
  *
  * Lines end with LF or CRLF; a blank last line is usual from v4.1 on. Sentinels, as established from the
  * published sessions: -1 the reading was nan, inf or 9.91E37; -2 in all four fields a missed sample; Watts

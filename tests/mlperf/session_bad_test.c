@@ -92,6 +92,29 @@ static void broken_lines(void **state)
     jm_str_release(&spl);
 }
 
+/* 10,000 samples of the largest value that is one, 1e9 W = 1e15 uW: their sum is 1e19, beyond 64 bits. */
+static void large_numbers(void **state)
+{
+    struct jm_str spl;
+    (void)state;
+    jm_str_init(&spl);
+    for (int k = 0; k < 10000; k++)
+        fix_sample(&spl, k * 1000 + 500, 1e9, 230, 0.5, "testing", "");
+    jm_str_adds(&spl, "Time,07-28-2025 23:00:15.500,Watts,1000000000.5,Volts,1,Amps,1,PF,1\n"
+                      "Time,07-28-2025 "
+                      "23:00:15.500,Watts,99100000000000005192630646116011999232.000000,Volts,1,Amps,1,PF,1\n"
+                      "Time,07-28-2025 23:00:15.500,Watts,nan,Volts,1,Amps,1,PF,1\n");
+    struct jm_mlperf_session *s = with_spl("numbers", &spl);
+    const struct jm_mlperf_power *p = &s->power[JM_MLPERF_TESTING];
+    assert_true(p->file.overflow && !p->window.overflow);
+    assert_int_equal(p->file.rows, 10000);
+    assert_int_equal(p->broken, 3);
+    assert_int_equal(p->window.sum_all_uw, INT64_C(10000000000000000));
+    near(p->joules, 1e10);
+    jm_mlperf_session_free(s);
+    jm_str_release(&spl);
+}
+
 static void wrong_times(void **state)
 {
     struct jm_str spl;
@@ -460,9 +483,10 @@ static int clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(huge_files), cmocka_unit_test(broken_lines), cmocka_unit_test(wrong_times),
-        cmocka_unit_test(windows),    cmocka_unit_test(many_entries), cmocka_unit_test(hostile_json),
-        cmocka_unit_test(large_json), cmocka_unit_test(odd_files),    cmocka_unit_test(many_messages),
+        cmocka_unit_test(huge_files),    cmocka_unit_test(broken_lines), cmocka_unit_test(wrong_times),
+        cmocka_unit_test(large_numbers), cmocka_unit_test(windows),      cmocka_unit_test(many_entries),
+        cmocka_unit_test(hostile_json),  cmocka_unit_test(large_json),   cmocka_unit_test(odd_files),
+        cmocka_unit_test(many_messages),
     };
     return cmocka_run_group_tests(tests, NULL, clean);
 }
