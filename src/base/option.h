@@ -22,7 +22,8 @@ enum jm_opt_type {
     JM_OPT_ENUM,     /* int: index into choices */
     JM_OPT_LIST,     /* struct jm_opt_list: repeatable string */
     JM_OPT_PARSE,    /* what the row's own parser makes of the text */
-    JM_OPT_MAPS      /* in a file only: a list of mappings, each with the options of another table */
+    JM_OPT_MAPS      /* in a file only: a list of mappings, each with the options of another table. A row of
+                        the same name before it takes the key where it is no list or mapping */
 };
 
 struct jm_opt_list {
@@ -35,6 +36,14 @@ struct jm_opt;
 struct jm_opt_maps {
     const struct jm_opt *table;
     int (*add)(void *base, size_t line, void **item, struct jm_err *err);
+    bool single; /* the value is one mapping, not a list of them */
+    /* Optional: the value of this key, wherever in the mapping it stands, chooses a second table and the
+     * struct that it fills. It must be there. */
+    const char *selector;
+    int (*select)(void *item, const char *value, const struct jm_opt **table, void **base,
+                  struct jm_err *err);
+    /* Optional: after the last key; an error is said at the beginning of the mapping. */
+    int (*done)(void *item, struct jm_err *err);
 };
 
 struct jm_opt {

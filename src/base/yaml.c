@@ -48,7 +48,9 @@ int jm_opt_yaml(const struct jm_opt *table, void *base, struct jm_span text, con
 struct reader {
     yaml_parser_t parser;
     yaml_event_t event;
-    bool have; /* event must be deleted */
+    bool have;           /* event must be deleted */
+    yaml_event_t *ahead; /* read ahead of the selector of a mapping, at .. n_ahead wait */
+    size_t n_ahead, cap_ahead, at_ahead;
     const char *file;
     struct jm_err *err;
 };
@@ -71,6 +73,12 @@ static int next_event(struct reader *r)
     if (r->have)
         yaml_event_delete(&r->event);
     r->have = false;
+    if (r->at_ahead < r->n_ahead) {
+        r->event = r->ahead[r->at_ahead++];
+        r->have = true;
+        return 0;
+    }
+    r->at_ahead = r->n_ahead = 0;
     if (!yaml_parser_parse(&r->parser, &r->event)) {
         if (r->parser.error == YAML_MEMORY_ERROR)
             return jm_err_set(r->err, JM_ENOMEM, "out of memory while reading %s", r->file);
@@ -124,24 +132,110 @@ static int set_value(struct reader *r, const struct jm_opt *row, void *base, str
     return 0;
 }
 
-static int mapping(struct reader *r, const struct jm_opt *table, void *base, struct jm_opt_arena **arena,
-                   int depth);
+/* The tables whose keys a mapping may have, and what they fill. */
+struct tables {
+    const struct jm_opt *table[2];
+    void *base[2];
+};
+
+static int mapping(struct reader *r, const struct tables *t, struct jm_opt_arena **arena, int depth);
+
+static int push_ahead(struct reader *r)
+{
+    if (r->n_ahead == r->cap_ahead) {
+        size_t cap = r->cap_ahead ? 2 * r->cap_ahead : 32;
+        yaml_event_t *v = realloc(r->ahead, cap * sizeof *v);
+        if (!v)
+            return jm_err_set(r->err, JM_ENOMEM, "out of memory while reading %s", r->file);
+        r->ahead = v;
+        r->cap_ahead = cap;
+    }
+    r->ahead[r->n_ahead++] = r->event;
+    r->have = false; /* it is the queue's */
+    return 0;
+}
+
+/* Reads the mapping that has begun to its end and lets maps->select see the value of the selector. Events
+ * come again from the queue; a mapping that is itself read ahead cannot have a selector, so the queue is
+ * empty. */
+static int select_table(struct reader *r, const struct jm_opt_maps *maps, void *item, yaml_mark_t at,
+                        struct tables *t, struct jm_opt_arena **arena)
+{
+    struct jm_err why = {0};
+    int open = 1, rc = 0;
+    bool key = false; /* the event before was a key of this mapping */
+    size_t value = 0;
+    bool found = false, is_selector = false;
+    if (r->n_ahead)
+        return complain(r, at, "a mapping with the key %s cannot stand here", maps->selector);
+    while (open) {
+        size_t kept = r->n_ahead; /* past what waits: a new one */
+        r->n_ahead = 0;
+        rc = next_event(r);
+        r->n_ahead = kept;
+        if (rc)
+            return rc;
+        yaml_event_type_t type = r->event.type;
+        bool starts = type == YAML_MAPPING_START_EVENT || type == YAML_SEQUENCE_START_EVENT;
+        bool ends = type == YAML_MAPPING_END_EVENT || type == YAML_SEQUENCE_END_EVENT;
+        if (open == 1 && !ends) {
+            if (key && is_selector && type == YAML_SCALAR_EVENT && !found) {
+                found = true;
+                value = r->n_ahead;
+            }
+            key = !key;
+            is_selector = key && type == YAML_SCALAR_EVENT && jm_span_is(scalar(&r->event), maps->selector);
+        }
+        open += starts ? 1 : ends ? -1 : 0;
+        if (type == YAML_STREAM_END_EVENT)
+            return complain(r, at, "the mapping does not end");
+        if ((rc = push_ahead(r)))
+            return rc;
+    }
+    r->at_ahead = 0;
+    if (!found)
+        return complain(r, at, "the key \"%s\" is missing", maps->selector);
+    char *text = NULL;
+    if ((rc = keep(arena, scalar(&r->ahead[value]), &text, r->err)))
+        return rc;
+    if (maps->select(item, text, &t->table[1], &t->base[1], &why))
+        return complain(r, r->ahead[value].start_mark, "%s", why.text);
+    return 0;
+}
+
+static int one_map(struct reader *r, const struct jm_opt *row, void *base, struct jm_opt_arena **arena,
+                   int depth)
+{
+    struct tables t = {{row->maps->table, NULL}, {NULL, NULL}};
+    yaml_mark_t at = r->event.start_mark;
+    struct jm_err why = {0};
+    int rc = row->maps->add(base, at.line + 1, &t.base[0], &why);
+    if (rc)
+        return complain(r, at, "%s", why.text);
+    if (row->maps->selector && (rc = select_table(r, row->maps, t.base[0], at, &t, arena)))
+        return rc;
+    if ((rc = mapping(r, &t, arena, depth + 1)))
+        return rc;
+    if (row->maps->done && row->maps->done(t.base[0], &why))
+        return complain(r, at, "%s", why.text);
+    return 0;
+}
 
 static int maps_of(struct reader *r, const struct jm_opt *row, void *base, struct jm_opt_arena **arena,
                    int depth)
 {
     int rc = 0;
+    base = (char *)base + row->offset;
+    if (row->maps->single) {
+        if (r->event.type != YAML_MAPPING_START_EVENT || depth >= MOST_DEPTH)
+            return complain(r, r->event.start_mark, "%s takes a mapping", row->name);
+        return one_map(r, row, base, arena, depth);
+    }
     if (r->event.type != YAML_SEQUENCE_START_EVENT || depth >= MOST_DEPTH)
         return complain(r, r->event.start_mark, "%s takes a list of mappings", row->name);
-    while (!(rc = next_event(r)) && r->event.type == YAML_MAPPING_START_EVENT) {
-        void *item = NULL;
-        yaml_mark_t at = r->event.start_mark;
-        struct jm_err why = {0};
-        if ((rc = row->maps->add(base, at.line + 1, &item, &why)))
-            return complain(r, at, "%s", why.text);
-        if ((rc = mapping(r, row->maps->table, item, arena, depth + 1)))
+    while (!(rc = next_event(r)) && r->event.type == YAML_MAPPING_START_EVENT)
+        if ((rc = one_map(r, row, base, arena, depth)))
             return rc;
-    }
     if (rc || r->event.type == YAML_SEQUENCE_END_EVENT)
         return rc;
     return complain(r, r->event.start_mark, "the items of %s must be mappings", row->name);
@@ -153,6 +247,12 @@ static int value_of(struct reader *r, const struct jm_opt *row, void *base, stru
     int rc = next_event(r);
     if (rc)
         return rc;
+    if (row->type != JM_OPT_MAPS && row->type != JM_OPT_LIST && r->event.type != YAML_SCALAR_EVENT)
+        for (const struct jm_opt *o = row + 1; o->name; o++)
+            if (o->type == JM_OPT_MAPS && strcmp(o->name, row->name) == 0) {
+                row = o;
+                break;
+            }
     if (row->type == JM_OPT_MAPS)
         return maps_of(r, row, base, arena, depth);
     if (r->event.type == YAML_SCALAR_EVENT)
@@ -171,10 +271,9 @@ static int value_of(struct reader *r, const struct jm_opt *row, void *base, stru
                     r->event.type == YAML_SEQUENCE_START_EVENT ? "list" : "mapping");
 }
 
-static int mapping(struct reader *r, const struct jm_opt *table, void *base, struct jm_opt_arena **arena,
-                   int depth)
+static int mapping(struct reader *r, const struct tables *t, struct jm_opt_arena **arena, int depth)
 {
-    bool seen[MOST_KEYS] = {false};
+    bool seen[2][MOST_KEYS] = {{false}};
     for (;;) {
         int rc = next_event(r);
         if (rc)
@@ -186,18 +285,23 @@ static int mapping(struct reader *r, const struct jm_opt *table, void *base, str
             return complain(r, at, "a key must be the name of an option");
         struct jm_span key = scalar(&r->event);
         int shown = (int)(key.n > 60 ? 60 : key.n);
-        const struct jm_opt *row = jm_opt_find(table, key);
+        const struct jm_opt *row = jm_opt_find(t->table[0], key);
+        int k = row || !t->table[1] ? 0 : 1;
+        if (k)
+            row = jm_opt_find(t->table[1], key);
         if (!row) {
-            const char *near = jm_opt_nearest(table, key);
+            const char *near = t->table[1] ? jm_opt_nearest(t->table[1], key) : NULL;
+            if (!near)
+                near = jm_opt_nearest(t->table[0], key);
             return complain(r, at, "unknown key \"%.*s\"%s%s%s", shown, key.p,
                             near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
         }
-        size_t i = (size_t)(row - table);
-        if (i < MOST_KEYS && seen[i])
+        size_t i = (size_t)(row - t->table[k]);
+        if (i < MOST_KEYS && seen[k][i])
             return complain(r, at, "the key \"%s\" is there twice", row->name);
         if (i < MOST_KEYS)
-            seen[i] = true;
-        if ((rc = value_of(r, row, base, arena, depth)))
+            seen[k][i] = true;
+        if ((rc = value_of(r, row, t->base[k], arena, depth)))
             return rc;
     }
 }
@@ -211,8 +315,9 @@ static int document(struct reader *r, const struct jm_opt *table, void *base, st
         return 0; /* empty, or comments only */
     if ((rc = next_event(r)))
         return rc;
+    struct tables t = {{table, NULL}, {base, NULL}};
     if (r->event.type == YAML_MAPPING_START_EVENT)
-        rc = mapping(r, table, base, arena, 0);
+        rc = mapping(r, &t, arena, 0);
     else if (r->event.type != YAML_SCALAR_EVENT || r->event.data.scalar.length)
         return complain(r, r->event.start_mark, "a configuration is a mapping of option names to values");
     if (rc || (rc = next_event(r)) || (rc = next_event(r))) /* document end, stream end */
@@ -236,6 +341,9 @@ int jm_opt_yaml(const struct jm_opt *table, void *base, struct jm_span text, con
     int rc = document(&r, table, base, arena);
     if (r.have)
         yaml_event_delete(&r.event);
+    for (size_t i = r.at_ahead; i < r.n_ahead; i++)
+        yaml_event_delete(&r.ahead[i]);
+    free(r.ahead);
     yaml_parser_delete(&r.parser);
     return rc;
 }

@@ -16,6 +16,7 @@
 #include "base/option.h"
 #include "base/str.h"
 #include "cli/term.h"
+#include "meter/instrument.h"
 
 /* Exit statuses, DESIGN: results are told from failures by these alone. */
 enum jm_exit {
@@ -36,7 +37,8 @@ struct jm_common {
     int color; /* enum jm_color */
     const char *config;
     const char *sysfs_root, *proc_root, *dev_root, *nvml_lib, *devices, *meters, *replay, *yokogawa, *ptd;
-    double tdp_w; /* 0: no estimate */
+    double tdp_w;                      /* 0: no estimate */
+    struct jm_instruments instruments; /* `meters:` of the configuration */
 };
 
 #define JM_OPT_AT(s, f) offsetof(struct s, f)
@@ -68,8 +70,10 @@ struct jm_common {
      JM_OPT_STR,                                                                                               \
      JM_OPT_AT(jm_common, meters),                                                                             \
      .arg = "LIST",                                                                                            \
-     .help = "Use only these meters, e.g. nvml,rapl.",                                                         \
+     .help = "Use only these meters, by kind or configured name, e.g. nvml,rapl,bmc1.",                        \
      .deflt = "all that can be read"},                                                                         \
+        {"meters", 0, JM_OPT_MAPS, JM_OPT_AT(jm_common, instruments), .maps = &jm_instrument_maps},            \
+                                                                                                               \
         {"devices",                                                                                            \
          'd',                                                                                                  \
          JM_OPT_STR,                                                                                           \

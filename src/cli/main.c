@@ -133,6 +133,7 @@ static int parse(struct jm_cli *cli, void *opts, int argc, char **argv, struct j
         if (pass) {
             struct jm_str text;
             jm_str_init(&text);
+            snprintf(common->instruments.file, sizeof common->instruments.file, "%s", config);
             int rc = jm_file_read(config, 1 << 20, &text, err);
             if (!rc)
                 rc = jm_opt_yaml(cmd->opts, opts, jm_str_span(&text), config, arena, err);
@@ -182,6 +183,8 @@ static int run_command(struct jm_cli *cli, int argc, char **argv, struct jm_err 
         if (!rc)
             rc = cmd->fn(cli, opts, err);
     }
+    if (opts)
+        jm_instruments_release(&((struct jm_common *)opts)->instruments);
     jm_opt_arena_free(arena);
     free(cli->operand);
     free(opts);

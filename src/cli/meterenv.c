@@ -24,6 +24,7 @@ void jm_cli_meter_env(const struct jm_cli *cli, struct jm_meter_env *env)
                                  .yokogawa = c->yokogawa,
                                  .ptd = c->ptd,
                                  .tdp_w = c->tdp_w,
+                                 .instruments = c->instruments.n ? &c->instruments : NULL,
                                  .host = host[0] ? host : "localhost",
                                  .log = &cli->log};
 }

@@ -125,6 +125,57 @@ void jm_probe_set(struct jm_probe *out, enum jm_probe_state state, const char *m
     va_end(ap);
 }
 
+void jm_meter_raw(const struct jm_meter *m, int64_t t0, int64_t t1, const char *origin, struct jm_span reply,
+                  unsigned flags)
+{
+    if (m->raw)
+        m->raw->put(m->raw->self, t0, t1, origin, reply, flags);
+}
+
+static struct jm_channel *add_seconds(struct jm_meter *m, const char *device, const char *name,
+                                      struct jm_err *err)
+{
+    struct jm_channel *c = jm_meter_add_channel(m, err);
+    if (!c)
+        return NULL;
+    snprintf(c->name, sizeof c->name, "%s", name);
+    snprintf(c->device, sizeof c->device, "%s", device);
+    c->kind = JM_CH_GAUGE;
+    c->unit = JM_U_S;
+    c->scale10 = -9;
+    return c;
+}
+
+struct jm_channel *jm_meter_add_clock(struct jm_meter *m, const char *device, struct jm_err *err)
+{
+    return add_seconds(m, device, "clock.offset", err);
+}
+
+struct jm_channel *jm_meter_add_age(struct jm_meter *m, const char *device, struct jm_err *err)
+{
+    return add_seconds(m, device, "age", err);
+}
+
+int jm_meter_probe(const struct jm_meter_ops *ops, const struct jm_meter_env *env, struct jm_probe *out)
+{
+    if (ops->probe)
+        return ops->probe(env, out);
+    jm_probe_set(out, JM_PROBE_OFF, "", "read when it is configured: an entry `meter: %s` in joulemark.yaml",
+                 ops->name);
+    return 0;
+}
+
+int jm_meter_open(const struct jm_meter_ops *ops, const struct jm_meter_env *env, struct jm_domain_tree *tree,
+                  struct jm_meter **out, struct jm_err *err)
+{
+    if (ops->open)
+        return ops->open(env, tree, out, err);
+    return jm_err_set(err, JM_EABSENT,
+                      "%s: no instrument is configured; write an entry `meter: %s` below `meters:` of "
+                      "joulemark.yaml and say --config joulemark.yaml",
+                      ops->name, ops->name);
+}
+
 struct jm_clock jm_meter_clock(const struct jm_meter_env *env)
 {
     return env->clock.ops ? env->clock : jm_clock_system();

@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/option.h"
+#include "base/span.h"
 #include "model/channel.h"
 #include "model/domain.h"
 
@@ -30,8 +32,9 @@ struct jm_meter_env {
     const char *yokogawa;    /* address of a power analyzer, with options; NULL: none */
     const char *ptd;         /* address of a PTDaemon, with options; NULL: none */
     double tdp_w;            /* estimate: CPU TDP in W; 0: estimate not asked for */
-    const char *host;        /* name of this host */
-    struct jm_clock clock;   /* ops == NULL: the system's */
+    const struct jm_instruments *instruments; /* entries of `meters:` in joulemark.yaml; NULL: none */
+    const char *host;                         /* name of this host */
+    struct jm_clock clock;                    /* ops == NULL: the system's */
     const struct jm_log *log;
     /* perf: opens an event of the PMU (type, config) on a CPU, system-wide; a descriptor or -errno. NULL:
      * perf_event_open(2). */
@@ -54,15 +57,29 @@ struct jm_probe {
 };
 
 struct jm_meter_ops;
+struct jm_instrument;
+struct jm_instruments;
 
 /* A fact about the instrument or its device for the run's environment: "nvml.driver" = "580.95.05". */
 struct jm_meter_fact {
     char key[64], value[192];
 };
 
+/* Where raw replies of an instrument go; put never blocks and never allocates. */
+struct jm_raw_sink {
+    void (*put)(void *self, int64_t t0, int64_t t1, const char *origin, struct jm_span reply, unsigned flags);
+    void *self;
+};
+enum jm_raw_flag {
+    JM_RAW_BAD = 1 << 0,   /* could not be decoded: kept before all others */
+    JM_RAW_SHAPE = 1 << 1, /* the first of this kind, or its form has changed: kept before the usual ones */
+};
+
 struct jm_meter {
     const struct jm_meter_ops *ops;
-    char instance[96];
+    const struct jm_instrument *conf; /* the entry it was opened from; NULL: opened without one */
+    const struct jm_raw_sink *raw;    /* set by who reads it, after opening; NULL: nobody keeps replies */
+    char instance[96];                /* of a configured one: the name of its entry */
     bool simulated;
     struct jm_channel *chan; /* owned by the meter; ids are 0..n_chan-1 until the recorder gives run ids */
     size_t n_chan;
@@ -106,6 +123,27 @@ struct jm_meter_ops {
     const char *needs; /* permission and parts that it takes to be read, one line */
     const char *traps; /* what is known to go wrong with such sources and what is done about it: one a line,
                           for docs/meters.md */
+
+    /* ---- configured instruments (meter/instrument.h, docs/instruments.md); open_conf NULL: there are none.
+     * One entry of `meters:` is one instance with a thread of its own. A kind that exists only when
+     * configured leaves probe, open and find_process NULL. */
+    const struct jm_opt *opts;     /* the kind's own keys, into its conf struct; NULL: only the common ones */
+    size_t conf_size;              /* of that struct; zeroed, then conf_init */
+    void (*conf_init)(void *conf); /* defaults; NULL: all zero */
+    /* After all keys of an entry: what is missing or does not fit together. The sentence needs neither file
+     * nor line. NULL: nothing to check. */
+    int (*conf_check)(const struct jm_instrument *in, struct jm_err *err);
+    void (*conf_release)(void *conf); /* what JM_OPT_MAPS rows allocated; NULL: nothing */
+    /* The address as it may be shown, e.g. "https://bmc1/redfish/v1"; NULL: the key `address` or `url`. */
+    void (*conf_address)(const struct jm_instrument *in, char *out, size_t cap);
+    /* As open, for one entry: in->conf is the conf struct, jm_instrument_domain says where in the tree its
+     * channels lie. Talks to the device within in->timeout_ns for each step. Period, accuracy, sanity bound
+     * and the instance's name are put on afterwards by jm_instrument_open: set the instrument's own. Devices
+     * of channels begin with in->name. Called in a thread of its own; tree and out are the call's own. */
+    int (*open_conf)(const struct jm_meter_env *env, const struct jm_instrument *in,
+                     struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err);
+    int64_t min_interval_ns;  /* a shorter `interval` is refused: nothing refreshes faster; 0: no bound */
+    const char *why_interval; /* said then: "a BMC samples its sensors once a second or slower" */
 };
 
 /* All meters, in the order they are tried. Ends with NULL. */
@@ -131,6 +169,22 @@ bool jm_meter_in_set(const struct jm_channel *c, enum jm_read_set set);
 /* mend: NULL or "" where there is none. */
 void jm_probe_set(struct jm_probe *out, enum jm_probe_state state, const char *mend, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* Hands a raw reply to whoever keeps them (the run's raw table, bounded), so that an audit can decode it
+ * again. origin: URI or OID it came from, without secrets. The reply itself is searched for the secrets of
+ * the entry. From read and from open; costs a copy. */
+void jm_meter_raw(const struct jm_meter *m, int64_t t0, int64_t t1, const char *origin, struct jm_span reply,
+                  unsigned flags);
+/* A gauge "clock.offset" of device in s (ns native): the instrument's own clock minus this host's realtime at
+ * the middle of the request. Give it a reading each time the instrument states its time. */
+struct jm_channel *jm_meter_add_clock(struct jm_meter *m, const char *device, struct jm_err *err);
+/* A gauge "age" of device in s (ns native): how long ago, by its own account (ReadingTime, ETag, minute_ts),
+ * the instrument took the values that it gave. */
+struct jm_channel *jm_meter_add_age(struct jm_meter *m, const char *device, struct jm_err *err);
+/* Probe and open of a kind as without configuration; a kind that exists only configured is off and says how.
+ */
+int jm_meter_probe(const struct jm_meter_ops *ops, const struct jm_meter_env *env, struct jm_probe *out);
+int jm_meter_open(const struct jm_meter_ops *ops, const struct jm_meter_env *env, struct jm_domain_tree *tree,
+                  struct jm_meter **out, struct jm_err *err);
 /* The clock of env, the system's where it has none. */
 struct jm_clock jm_meter_clock(const struct jm_meter_env *env);
 /* The domain of the node that env stands for. */

@@ -112,12 +112,12 @@ static int look(struct jm_survey *all, struct jm_survey_meter *s, const struct j
     struct jm_err why = {0};
     struct jm_meter *m = NULL;
     struct jm_clock clock = jm_meter_clock(env);
-    int rc = s->ops->probe(env, &s->probe);
+    int rc = jm_meter_probe(s->ops, env, &s->probe);
     if (rc == 0 && s->probe.state == JM_PROBE_OFF && asked)
         s->probe.state = JM_PROBE_OK; /* by name; opening decides */
     if (rc || s->probe.state != JM_PROBE_OK)
         return 0;
-    rc = s->ops->open(env, &all->tree, &m, &why);
+    rc = jm_meter_open(s->ops, env, &all->tree, &m, &why);
     if (rc) {
         fail(s, &why);
         return rc == JM_ENOMEM ? jm_err_set(err, rc, "%s", why.text) : 0;

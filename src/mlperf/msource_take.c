@@ -82,14 +82,14 @@ static int open_one(struct jm_take *t, const struct jm_meter_env *env, const str
     struct jm_probe p = {.state = JM_PROBE_ABSENT};
     struct jm_meter *m = NULL;
     struct jm_err why = {0};
-    int rc = ops->probe(env, &p);
+    int rc = jm_meter_probe(ops, env, &p);
     if (!named && (rc || p.state != JM_PROBE_OK))
         return 0;
     if (rc || (p.state != JM_PROBE_OK && p.state != JM_PROBE_OFF))
         return jm_err_set(err, p.state == JM_PROBE_DENIED ? JM_EDENIED : JM_EABSENT,
                           "the meter %s cannot be read: %s%s%s", ops->name, p.reason,
                           p.mend[0] ? "; mend it with " : "", p.mend);
-    rc = ops->open(env, &t->tree, &m, named ? err : &why);
+    rc = jm_meter_open(ops, env, &t->tree, &m, named ? err : &why);
     if (rc || !m)
         return named ? rc : 0;
     t->m[t->n_m++] = m;

@@ -10,7 +10,7 @@
 static const char *const names[JM_D_COUNT] = {
     "site", "rack",  "chassis",  "inlet_ac", "inlet_dc", "psu_loss", "node", "module", "grace",
     "cpu",  "sysio", "psys",     "package",  "core",     "uncore",   "dram", "tray",   "gpu",
-    "hbm",  "apu",   "nvswitch", "nic",      "storage",  "fans",     "rail"};
+    "hbm",  "apu",   "nvswitch", "nic",      "storage",  "fans",     "rail", "psu"};
 
 const char *jm_domain_kind_name(int kind)
 {
@@ -66,6 +66,9 @@ int jm_domain_add(struct jm_domain_tree *t, int parent, enum jm_domain_kind kind
 
 int jm_domain_host(struct jm_domain_tree *t, const char *host, struct jm_err *err)
 {
+    for (size_t i = 0; i < t->n; i++) /* where a configuration has put it into a rack or behind DC */
+        if (t->d[i].kind == JM_D_NODE && strncmp(t->d[i].key, host, sizeof t->d[i].key - 1) == 0)
+            return (int)i;
     int inlet = jm_domain_add(t, -1, JM_D_INLET_AC, host, host, err);
     return inlet < 0 ? inlet : jm_domain_add(t, inlet, JM_D_NODE, host, host, err);
 }

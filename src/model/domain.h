@@ -41,6 +41,7 @@ enum jm_domain_kind {
     JM_D_STORAGE,
     JM_D_FANS,
     JM_D_RAIL, /* a board rail that is no known part */
+    JM_D_PSU,  /* input of one power supply: with its siblings it is the inlet */
     JM_D_COUNT
 };
 

@@ -96,7 +96,7 @@ static int open_one(struct jm_recorder *r, const struct jm_meter_ops *ops, struc
     if (ops->version != JM_METER_OPS_VERSION)
         return jm_err_set(err, JM_EVERSION, "the meter %s was built for another interface (%d, not %d)",
                           ops->name, ops->version, JM_METER_OPS_VERSION);
-    int rc = ops->probe(&r->cfg.env, &p);
+    int rc = jm_meter_probe(ops, &r->cfg.env, &p);
     if (p.state == JM_PROBE_OFF && !asked)
         return 0; /* only on request */
     if (rc < 0 || (p.state != JM_PROBE_OK && p.state != JM_PROBE_OFF)) {
@@ -105,7 +105,7 @@ static int open_one(struct jm_recorder *r, const struct jm_meter_ops *ops, struc
     }
     struct jm_meter *m = NULL;
     struct jm_err why = {0};
-    rc = ops->open(&r->cfg.env, &r->tree, &m, &why);
+    rc = jm_meter_open(ops, &r->cfg.env, &r->tree, &m, &why);
     if (rc == JM_ENOMEM) {
         *err = why;
         return rc;

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens what an entry of the configuration describes, and puts on it what the entry says of any kind. */
+#include "meter/instrument.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/banned.h"
+
+void jm_address_redact(const char *address, char *out, size_t cap)
+{
+    struct jm_span s = jm_span_of(address);
+    const char *scheme = strstr(address, "://");
+    size_t from = scheme ? (size_t)(scheme - address) + 3 : 0, host = from;
+    for (size_t i = from; i < s.n && !strchr("/?#", s.p[i]); i++)
+        if (s.p[i] == '@')
+            host = i + 1;
+    snprintf(out, cap, "%.*s%s", (int)from, address, address + host);
+}
+
+int jm_address_check(const char *address, struct jm_err *err)
+{
+    const char *scheme = strstr(address, "://");
+    const char *p = scheme ? scheme + 3 : address;
+    for (; *p && !strchr("/?#", *p); p++)
+        if (*p == '@')
+            return jm_err_set(err, JM_EUSAGE,
+                              "the address carries a user or password; say user: and password_file: or "
+                              "password_env: instead, so that they are never shown");
+    return 0;
+}
+
+void jm_instrument_address(const struct jm_instrument *in, char *out, size_t cap)
+{
+    out[0] = '\0';
+    if (in->ops->conf_address) {
+        in->ops->conf_address(in, out, cap);
+        return;
+    }
+    for (const struct jm_opt *o = in->ops->opts; o && o->name; o++) {
+        const char *v = o->type == JM_OPT_STR ? *(const char **)((char *)in->conf + o->offset) : NULL;
+        if (v && (strcmp(o->name, "address") == 0 || strcmp(o->name, "url") == 0)) {
+            jm_address_redact(v, out, cap);
+            return;
+        }
+    }
+}
+
+static bool is_power(const struct jm_channel *c)
+{
+    return (c->kind == JM_CH_COUNTER && c->unit == JM_U_J) || (c->kind == JM_CH_GAUGE && c->unit == JM_U_W);
+}
+
+static int facts(struct jm_meter *m, const struct jm_instrument *in, struct jm_err *err)
+{
+    char key[64], address[192];
+    jm_instrument_address(in, address, sizeof address);
+    snprintf(key, sizeof key, "instrument.%.40s.kind", in->name);
+    int rc = jm_meter_add_fact(m, err, key, "%s", in->ops->name);
+    snprintf(key, sizeof key, "instrument.%.40s.address", in->name);
+    if (!rc && address[0])
+        rc = jm_meter_add_fact(m, err, key, "%s", address);
+    snprintf(key, sizeof key, "instrument.%.40s.tls", in->name);
+    if (!rc && in->tls.insecure)
+        rc = jm_meter_add_fact(m, err, key, "not verified");
+    else if (!rc && (in->tls.pin || in->tls.ca))
+        rc = jm_meter_add_fact(m, err, key, "%s", in->tls.pin ? "certificate pinned" : "own authority");
+    return rc;
+}
+
+int jm_instrument_open(const struct jm_meter_env *env, const struct jm_instrument *in,
+                       struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err)
+{
+    struct jm_meter *m = NULL;
+    struct jm_err why = {0};
+    int rc = in->ops->open_conf(env, in, tree, &m, &why);
+    if (rc < 0 || !m)
+        return jm_err_set(err, rc < 0 ? rc : JM_EABSENT, "%s: %s", in->name, why.text);
+    m->conf = in;
+    snprintf(m->instance, sizeof m->instance, "%s", in->name);
+    if (in->interval_ns)
+        m->period_ns = in->interval_ns;
+    for (size_t i = 0; i < m->n_chan; i++) {
+        struct jm_channel *c = &m->chan[i];
+        if (!is_power(c))
+            continue;
+        if (!isnan(in->gain_tol)) {
+            c->gain_tol = in->gain_tol;
+            c->offset_tol = c->kind == JM_CH_GAUGE ? in->offset_tol : c->offset_tol;
+        }
+        if (in->max_power_w > 0)
+            c->sane_max = in->max_power_w;
+    }
+    rc = facts(m, in, err);
+    if (rc) {
+        m->ops->close(m);
+        return rc;
+    }
+    *out = m;
+    return 0;
+}
