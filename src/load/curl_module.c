@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "load/curl.h"
-#include "load/module.h"
+#include "base/module.h"
 
 #include "base/banned.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "load/module.h"
+#include "base/module.h"
 #include "load/tls.h"
 
 #include "base/banned.h"

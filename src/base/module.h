@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Optional parts: shared objects that bring a library of their own and use nothing of this one. */
-#ifndef JM_LOAD_MODULE_H
-#define JM_LOAD_MODULE_H
+#ifndef JM_BASE_MODULE_H
+#define JM_BASE_MODULE_H
 
 #include "base/err.h"
 

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a quantity is of, by its name and by its place in the tree of resources. See wire/redfish.h. */
+#include "wire/redfish_impl.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+bool jm_rf_below(const char *uri, const char *top)
+{
+    size_t n = strlen(top);
+    while (n && top[n - 1] == '/')
+        n--;
+    return strncmp(uri, top, n) == 0 && (uri[n] == '\0' || uri[n] == '/' || uri[n] == '#');
+}
+
+bool jm_rf_has(struct jm_span t, const char *word)
+{
+    struct jm_span w = jm_span_of(word);
+    for (size_t i = 0; i + w.n <= t.n; i++)
+        if (jm_span_ieq((struct jm_span){t.p + i, w.n}, w))
+            return true;
+    return false;
+}
+
+static bool any_of(struct jm_span t, const char *const *words)
+{
+    for (; *words; words++)
+        if (jm_rf_has(t, *words))
+            return true;
+    return false;
+}
+
+/* The order decides: "GPU_0_DRAM" is memory, "TotalGPU" is not a GPU. */
+bool jm_rf_named(struct jm_span t, enum jm_rf_of *of, enum jm_rf_scope *scope)
+{
+    static const struct {
+        const char *words[8];
+        enum jm_rf_of of;
+        enum jm_rf_scope scope;
+    } rows[] = {
+        {{"totalgpu", "total_gpu", "total gpu", "gpu total"}, JM_RF_GPUS, JM_RF_BOARD},
+        {{"totalhsc", "tot_hsc"}, JM_RF_MODULE, JM_RF_BOARD},
+        {{"hsc", "vreg", "_vr_", "vrm", "12v", "54v"}, JM_RF_RAIL, JM_RF_BOARD},
+        {{"dram", "dimm", "memory", "hbm"}, JM_RF_MEMORY, JM_RF_COMPONENT},
+        {{"inputpower", "input power", "input_power", "power in", "power_in", "_pin", " pin"},
+         JM_RF_NODE,
+         JM_RF_AC_INPUT},
+        {{"outputpower", "output power", "output_power", "power out", "power_out", "_pout", " pout"},
+         JM_RF_NODE,
+         JM_RF_DC_OUTPUT},
+        {{"psu", "power supply", "powersupply", "ps1", "ps2"}, JM_RF_PSU, JM_RF_SIDE_UNKNOWN},
+        {{"nvswitch", "nvlink"}, JM_RF_SWITCH, JM_RF_BOARD},
+        {{"gpu", "gb_sxm", "sxm"}, JM_RF_GPU, JM_RF_BOARD},
+        {{"_cpu_", " cpu "}, JM_RF_CPU, JM_RF_COMPONENT}, /* ProcessorModule_0_CPU_0 */
+        {{"processormodule", "baseboard", "hgx_chassis"}, JM_RF_MODULE, JM_RF_BOARD},
+        {{"cpu", "processor", "socpower"}, JM_RF_CPU, JM_RF_COMPONENT},
+        {{"fan"}, JM_RF_FANS, JM_RF_COMPONENT},
+        {{"hdd", "nvme", "drive", "disk", "storage"}, JM_RF_STORAGE, JM_RF_COMPONENT},
+        {{"nic", "network", "osfp"}, JM_RF_NIC, JM_RF_COMPONENT},
+        {{"system", "total", "chassis", "node", "server", "pwr consumption"}, JM_RF_NODE, JM_RF_SIDE_UNKNOWN},
+        {{"sys_power", "sys power", "power meter", "intake"}, JM_RF_NODE, JM_RF_SIDE_UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!any_of(t, rows[i].words))
+            continue;
+        *of = rows[i].of;
+        *scope = rows[i].scope;
+        static const char *const psu[] = {"psu", "supply", "ps1", "ps2", "ps3", "ps4", NULL};
+        if ((*scope == JM_RF_AC_INPUT || *scope == JM_RF_DC_OUTPUT) && any_of(t, psu))
+            *of = JM_RF_PSU;
+        return true;
+    }
+    return false;
+}
+
+struct jm_span jm_rf_segment(const char *uri, const char *collection)
+{
+    const char *p = strstr(uri, collection);
+    if (!p)
+        return (struct jm_span){NULL, 0};
+    p += strlen(collection);
+    return (struct jm_span){p, strcspn(p, "/#")};
+}
+
+void jm_rf_placed(const char *uri, enum jm_rf_of *of, enum jm_rf_scope *scope)
+{
+    static const struct {
+        const char *part;
+        enum jm_rf_of of;
+        enum jm_rf_scope scope;
+    } rows[] = {
+        {"/Outlets/", JM_RF_OUTLET, JM_RF_AC_INPUT},
+        {"/OutletGroups/", JM_RF_OUTLET_GROUP, JM_RF_AC_INPUT},
+        {"/Mains/", JM_RF_MAINS, JM_RF_AC_INPUT},
+        {"/Branches/", JM_RF_BRANCH, JM_RF_AC_INPUT},
+        {"/Feeders/", JM_RF_BRANCH, JM_RF_AC_INPUT},
+        {"/Subfeeds/", JM_RF_BRANCH, JM_RF_AC_INPUT},
+        {"/PowerSupplies/", JM_RF_PSU, JM_RF_SIDE_UNKNOWN},
+        {"/PowerEquipment/", JM_RF_PDU, JM_RF_AC_INPUT},
+        {"/PowerDistribution", JM_RF_PDU, JM_RF_AC_INPUT},
+        {"/Memory/", JM_RF_MEMORY, JM_RF_COMPONENT},
+        {"/NetworkAdapters/", JM_RF_NIC, JM_RF_COMPONENT},
+        {"/Drives/", JM_RF_STORAGE, JM_RF_COMPONENT},
+        {"/Switches/", JM_RF_SWITCH, JM_RF_BOARD},
+        {"/PCIeDevices/", JM_RF_RAIL, JM_RF_BOARD},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strstr(uri, rows[i].part)) {
+            *of = rows[i].of;
+            *scope = rows[i].scope;
+            return;
+        }
+    struct jm_span cpu = jm_rf_segment(uri, "/Processors/"), chassis = jm_rf_segment(uri, "/Chassis/");
+    if (cpu.n) {
+        bool gpu = jm_rf_has(cpu, "gpu") || jm_rf_has(cpu, "sxm") || jm_rf_has(cpu, "accel") ||
+                   jm_rf_has(cpu, "oam");
+        *of = gpu ? JM_RF_GPU : JM_RF_CPU;
+        *scope = gpu ? JM_RF_BOARD : JM_RF_COMPONENT;
+        return;
+    }
+    *of = JM_RF_NODE;
+    *scope = JM_RF_SIDE_UNKNOWN;
+    if (chassis.n && !jm_rf_has(chassis, "system") && jm_rf_named(chassis, of, scope))
+        return;
+    if (chassis.n && (jm_rf_has(chassis, "hgx") || jm_rf_has(chassis, "erot") || jm_rf_has(chassis, "bmc") ||
+                      jm_rf_has(chassis, "cpld") || jm_rf_has(chassis, "fpga"))) {
+        *of = JM_RF_MODULE;
+        *scope = JM_RF_BOARD;
+    }
+}
