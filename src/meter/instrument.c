@@ -270,7 +270,7 @@ static bool name_ok(const char *s)
     for (; s[n]; n++)
         if (!isalnum((unsigned char)s[n]) && !strchr("._-", s[n]))
             return false;
-    return n && n < 64;
+    return n && n <= 32;
 }
 
 /* The most that physics and mains cabling allow at a place: a typing error of the unit is found here. */
@@ -297,7 +297,7 @@ static int check(const struct jm_instrument *in, struct jm_err *err)
     if (!name_ok(in->name))
         return jm_err_set(err, JM_EUSAGE,
                           "the name \"%.40s\" has other characters than letters, digits, dot, dash and "
-                          "underscore, or more than 63",
+                          "underscore, or more than 32",
                           in->name);
     for (size_t i = 0; i < list->n; i++)
         if (list->v[i] != in && list->v[i]->name && strcmp(list->v[i]->name, in->name) == 0)
@@ -356,6 +356,20 @@ const struct jm_instrument *jm_instruments_find(const struct jm_instruments *lis
         if (strcmp(list->v[i]->name, name) == 0)
             return list->v[i];
     return NULL;
+}
+
+int jm_instruments_select(const struct jm_instruments *list, const char *meters,
+                          const struct jm_instrument ***out, struct jm_err *err)
+{
+    size_t n = 0;
+    const struct jm_instrument **v = calloc(list && list->n ? list->n : 1, sizeof *v);
+    *out = v;
+    if (!v)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the configured meters");
+    for (size_t i = 0; list && i < list->n; i++)
+        if (jm_meter_listed(meters, list->v[i]->name) || jm_meter_listed(meters, list->v[i]->ops->name))
+            v[n++] = list->v[i];
+    return (int)n;
 }
 
 int jm_instruments_parse(struct jm_instruments *list, struct jm_span text, const char *file,

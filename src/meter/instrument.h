@@ -133,4 +133,29 @@ int jm_address_check(const char *address, struct jm_err *err);
 int jm_instrument_open(const struct jm_meter_env *env, const struct jm_instrument *in,
                        struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err);
 
+/* All at once, each in its own thread (with a virtual clock: one after the other). Opened or not, each has
+ * its row in out (n of them). One that does not come back is left behind: in must then outlive the process's
+ * use of it. */
+struct jm_opened {
+    const struct jm_instrument *in;
+    struct jm_meter *m; /* NULL: why says why not */
+    int rc;
+    struct jm_err why;
+};
+int jm_instruments_open_all(const struct jm_meter_env *env, const struct jm_instrument *const *in, size_t n,
+                            struct jm_domain_tree *tree, struct jm_opened *out, struct jm_err *err);
+/* Those that a list of meters ("nvml,bmc1"; NULL: all) asks for by kind or name, borrowed, into *out (free
+ * it). Returns how many, or JM_ENOMEM. */
+int jm_instruments_select(const struct jm_instruments *list, const char *meters,
+                          const struct jm_instrument ***out, struct jm_err *err);
+/* Bytes of the secrets of an entry that stand in text are made '*'. Takes no notice of those that cannot be
+ * had. */
+struct jm_redactor {
+    char secret[8][JM_SECRET_MAX];
+    size_t len[8], n;
+};
+void jm_redactor_init(struct jm_redactor *r, const struct jm_instrument *in);
+void jm_redactor_apply(const struct jm_redactor *r, char *text, size_t n);
+void jm_redactor_wipe(struct jm_redactor *r);
+
 #endif

@@ -65,7 +65,7 @@ struct jm_meter_fact {
     char key[64], value[192];
 };
 
-/* Where raw replies of an instrument go; put never blocks and never allocates. */
+/* Where raw replies of an instrument go; put waits for nobody. */
 struct jm_raw_sink {
     void (*put)(void *self, int64_t t0, int64_t t1, const char *origin, struct jm_span reply, unsigned flags);
     void *self;

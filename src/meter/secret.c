@@ -10,6 +10,8 @@
 #include "base/str.h"
 #include "base/banned.h"
 
+#define SHORTEST 4 /* a shorter one is no secret, and stands in any text */
+
 bool jm_secret_given(const struct jm_secret *s)
 {
     return s->text || s->file || s->env;
@@ -66,4 +68,37 @@ int jm_secret_get(const struct jm_secret *s, const char *what, char out[JM_SECRE
 int jm_instrument_password(const struct jm_instrument *in, char out[JM_SECRET_MAX], struct jm_err *err)
 {
     return jm_secret_get(&in->password, "the password", out, err);
+}
+
+static void redact_one(struct jm_redactor *r, const struct jm_secret *s)
+{
+    struct jm_err why = {0};
+    int n = r->n < sizeof r->len / sizeof *r->len && jm_secret_given(s)
+                ? jm_secret_get(s, "a secret", r->secret[r->n], &why)
+                : 0;
+    if (n >= SHORTEST)
+        r->len[r->n++] = (size_t)n;
+}
+
+void jm_redactor_init(struct jm_redactor *r, const struct jm_instrument *in)
+{
+    *r = (struct jm_redactor){.n = 0};
+    redact_one(r, &in->password);
+    for (const struct jm_opt *o = in->ops->opts; o && o->name; o++)
+        if (o->type == JM_OPT_STR && o->arg && strcmp(o->arg, "SECRET") == 0)
+            redact_one(r, (const struct jm_secret *)((const char *)in->conf + o->offset));
+}
+
+void jm_redactor_apply(const struct jm_redactor *r, char *text, size_t n)
+{
+    for (size_t i = 0; i < r->n; i++)
+        for (char *p = text, *hit; (size_t)(p - text) + r->len[i] <= n &&
+                                   (hit = memmem(p, n - (size_t)(p - text), r->secret[i], r->len[i]));
+             p = hit + r->len[i])
+            memset(hit, '*', r->len[i]);
+}
+
+void jm_redactor_wipe(struct jm_redactor *r)
+{
+    explicit_bzero(r, sizeof *r);
 }

@@ -19,7 +19,17 @@ bool jm_meter_listed(const char *list, const char *name)
     return !list;
 }
 
-int jm_meter_check_list(const char *list, struct jm_err *err)
+static void nearer(struct jm_span one, const char *name, bool *known, const char **near, unsigned *best)
+{
+    unsigned d = jm_near_distance(one, jm_span_of(name));
+    *known = *known || jm_span_is(one, name);
+    if (d < *best && jm_near_plausible(d, one.n)) {
+        *best = d;
+        *near = name;
+    }
+}
+
+int jm_meter_check_list(const char *list, const struct jm_instruments *conf, struct jm_err *err)
 {
     struct jm_span rest = jm_span_of(list), one;
     while (list && jm_span_field(&rest, ',', &one)) {
@@ -27,15 +37,10 @@ int jm_meter_check_list(const char *list, struct jm_err *err)
         unsigned best = 99;
         bool known = false;
         one = jm_span_trim(one);
-        for (size_t i = 0; jm_meter_registry[i] && !known; i++) {
-            const char *name = jm_meter_registry[i]->name;
-            unsigned d = jm_near_distance(one, jm_span_of(name));
-            known = jm_span_is(one, name);
-            if (d < best && jm_near_plausible(d, one.n)) {
-                best = d;
-                near = name;
-            }
-        }
+        for (size_t i = 0; jm_meter_registry[i]; i++)
+            nearer(one, jm_meter_registry[i]->name, &known, &near, &best);
+        for (size_t i = 0; conf && i < conf->n; i++)
+            nearer(one, conf->v[i]->name, &known, &near, &best);
         if (!known)
             return jm_err_set(err, JM_EUSAGE,
                               "--meters: \"%.*s\" is no meter%s%s%s; joulemark meters lists them",
@@ -106,12 +111,36 @@ static int first_look(struct jm_survey_meter *s, struct jm_meter *m, const struc
     return 0;
 }
 
+/* Looks at an open meter and closes it. */
+static int look_at(struct jm_survey *all, struct jm_survey_meter *s, struct jm_meter *m,
+                   const struct jm_meter_env *env, const struct jm_survey_options *o, struct jm_err *err)
+{
+    struct jm_clock clock = jm_meter_clock(env);
+    snprintf(s->instance, sizeof s->instance, "%s", m->instance);
+    s->simulated = m->simulated;
+    s->period_ns = m->period_ns;
+    s->max_period_ns = m->max_period_ns;
+    int rc = first_look(s, m, &clock, err);
+    if (rc == 0 && o->budget_ns > 0 && !m->conf) { /* an instrument is not asked as fast as it can answer */
+        if (o->progress)
+            o->progress(o->self, s->ops->name);
+        rc = jm_meter_measure_periods(m, &clock, o->budget_ns, &s->n_moved, err);
+    }
+    for (size_t i = 0; rc == 0 && i < s->n_chan; i++) {
+        s->chan[i].c = m->chan[i];
+        s->chan[i].boundary = boundary_of(&all->tree, &m->chan[i]);
+        s->chan[i].added = is_energy(&m->chan[i]) && !(m->chan[i].flags & (JM_CHF_MIRROR | JM_CHF_PARTOF));
+    }
+    m->ops->close(m);
+    all->n_ok += rc == 0;
+    return rc;
+}
+
 static int look(struct jm_survey *all, struct jm_survey_meter *s, const struct jm_meter_env *env,
                 const struct jm_survey_options *o, bool asked, struct jm_err *err)
 {
     struct jm_err why = {0};
     struct jm_meter *m = NULL;
-    struct jm_clock clock = jm_meter_clock(env);
     int rc = jm_meter_probe(s->ops, env, &s->probe);
     if (rc == 0 && s->probe.state == JM_PROBE_OFF && asked)
         s->probe.state = JM_PROBE_OK; /* by name; opening decides */
@@ -122,23 +151,43 @@ static int look(struct jm_survey *all, struct jm_survey_meter *s, const struct j
         fail(s, &why);
         return rc == JM_ENOMEM ? jm_err_set(err, rc, "%s", why.text) : 0;
     }
-    snprintf(s->instance, sizeof s->instance, "%s", m->instance);
-    s->simulated = m->simulated;
-    s->period_ns = m->period_ns;
-    s->max_period_ns = m->max_period_ns;
-    rc = first_look(s, m, &clock, err);
-    if (rc == 0 && o->budget_ns > 0) {
-        if (o->progress)
-            o->progress(o->self, s->ops->name);
-        rc = jm_meter_measure_periods(m, &clock, o->budget_ns, &s->n_moved, err);
+    return look_at(all, s, m, env, o, err);
+}
+
+/* The instruments of the configuration, all opened at once. */
+static int look_configured(struct jm_survey *all, const struct jm_meter_env *env,
+                           const struct jm_survey_options *o, struct jm_err *err)
+{
+    const struct jm_instrument **in = NULL;
+    int rc = jm_instruments_select(env->instruments, o->meters, &in, err);
+    size_t n = rc > 0 ? (size_t)rc : 0;
+    struct jm_opened *opened = n ? calloc(n, sizeof *opened) : NULL;
+    struct jm_survey_meter *v = n ? realloc(all->m, (all->n + n + 1) * sizeof *v) : NULL;
+    if (v)
+        all->m = v;
+    rc = rc < 0 ? rc : n && (!opened || !v) ? jm_err_set(err, JM_ENOMEM, "out of memory for the survey") : 0;
+    if (!rc && n)
+        rc = jm_instruments_open_all(env, in, n, &all->tree, opened, err);
+    for (size_t i = 0; !rc && i < n; i++) {
+        struct jm_survey_meter *s = &all->m[all->n++];
+        *s = (struct jm_survey_meter){.ops = in[i]->ops, .conf = in[i]};
+        snprintf(s->instance, sizeof s->instance, "%s", in[i]->name);
+        jm_instrument_address(in[i], s->address, sizeof s->address);
+        struct jm_meter *m = opened[i].m;
+        opened[i].m = NULL;
+        if (m) {
+            jm_probe_set(&s->probe, JM_PROBE_OK, "", "%s%s%s", s->ops->name, s->address[0] ? " at " : "",
+                         s->address);
+            rc = look_at(all, s, m, env, o, err);
+        } else {
+            fail(s, &opened[i].why);
+        }
     }
-    for (size_t i = 0; rc == 0 && i < s->n_chan; i++) {
-        s->chan[i].c = m->chan[i];
-        s->chan[i].boundary = boundary_of(&all->tree, &m->chan[i]);
-        s->chan[i].added = is_energy(&m->chan[i]) && !(m->chan[i].flags & (JM_CHF_MIRROR | JM_CHF_PARTOF));
-    }
-    s->ops->close(m);
-    all->n_ok += rc == 0;
+    for (size_t i = 0; opened && i < n; i++)
+        if (opened[i].m)
+            opened[i].m->ops->close(opened[i].m);
+    free(opened);
+    free(in);
     return rc;
 }
 
@@ -147,7 +196,7 @@ int jm_meter_survey(const struct jm_meter_env *env, const struct jm_survey_optio
 {
     size_t n = 0;
     *out = (struct jm_survey){0};
-    int rc = jm_meter_check_list(o->meters, err);
+    int rc = jm_meter_check_list(o->meters, env->instruments, err);
     if (rc)
         return rc;
     while (jm_meter_registry[n])
@@ -156,12 +205,19 @@ int jm_meter_survey(const struct jm_meter_env *env, const struct jm_survey_optio
     out->m = calloc(n + 1, sizeof *out->m);
     if (!out->m)
         return jm_err_set(err, JM_ENOMEM, "out of memory for the survey of the meters");
+    rc = jm_instruments_topology(env->instruments, env, &out->tree, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        if (!jm_meter_listed(o->meters, jm_meter_registry[i]->name))
+        const struct jm_meter_ops *ops = jm_meter_registry[i];
+        bool configured = false; /* then its entries are its rows */
+        for (size_t k = 0; env->instruments && k < env->instruments->n; k++)
+            configured = configured || env->instruments->v[k]->ops == ops;
+        if (!jm_meter_listed(o->meters, ops->name) || (!ops->open && configured))
             continue;
-        out->m[out->n].ops = jm_meter_registry[i];
+        out->m[out->n].ops = ops;
         rc = look(out, &out->m[out->n++], env, o, o->meters != NULL, err);
     }
+    if (!rc)
+        rc = look_configured(out, env, o, err);
     if (rc)
         jm_meter_survey_release(out);
     return rc;

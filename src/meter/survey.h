@@ -4,7 +4,7 @@
 #ifndef JM_METER_SURVEY_H
 #define JM_METER_SURVEY_H
 
-#include "meter/meter.h"
+#include "meter/instrument.h"
 
 struct jm_survey_channel {
     struct jm_channel c; /* period measured where it moved in the time given */
@@ -16,7 +16,9 @@ struct jm_survey_channel {
 
 struct jm_survey_meter {
     const struct jm_meter_ops *ops;
-    struct jm_probe probe; /* state OK: the rest is filled */
+    const struct jm_instrument *conf; /* NULL: not one of the configuration's */
+    char address[192];                /* of a configured one, without secrets */
+    struct jm_probe probe;            /* state OK: the rest is filled */
     char instance[96];
     bool simulated;
     struct jm_survey_channel *chan;
@@ -47,8 +49,9 @@ struct jm_survey_options {
 int jm_meter_survey(const struct jm_meter_env *env, const struct jm_survey_options *o, struct jm_survey *out,
                     struct jm_err *err);
 void jm_meter_survey_release(struct jm_survey *s);
-/* JM_EUSAGE with the nearest known name when list (NULL: all) names a meter that does not exist. */
-int jm_meter_check_list(const char *list, struct jm_err *err);
+/* JM_EUSAGE with the nearest known name when list (NULL: all) names neither a kind nor one of the configured
+ * instruments (NULL: none). */
+int jm_meter_check_list(const char *list, const struct jm_instruments *conf, struct jm_err *err);
 bool jm_meter_listed(const char *list, const char *name); /* NULL lists all */
 
 /* What one value of a channel means, in words: "counter", "mean of the last 1 s", "25 ms of each 100 ms". */

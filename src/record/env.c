@@ -190,7 +190,18 @@ void jm_record_end_facts(struct jm_recorder *r)
     char key[128];
     for (size_t i = 0; i < r->n_reader; i++) {
         struct jm_reader *d = r->reader[i];
-        const char *name = d->m->ops->name;
+        const char *name = jm_reader_name(d);
+        if (d->has_replies) {
+            unsigned long long seen, lost;
+            jm_replies_count(&d->replies, &seen, &lost);
+            snprintf(key, sizeof key, "instrument.%.40s.replies", name);
+            if (seen)
+                put_now(r, key, "%llu kept of %llu, %lld bytes as %lld", d->replies.kept, seen,
+                        (long long)d->replies.plain, (long long)d->replies.stored);
+            snprintf(key, sizeof key, "instrument.%.40s.replies.lost", name);
+            if (lost)
+                put_now(r, key, "%llu", lost);
+        }
         snprintf(key, sizeof key, "record.readings.%s", name);
         put_now(r, key, "%llu", (unsigned long long)atomic_load(&d->readings));
         unsigned long long late = atomic_load(&d->late), dropped = atomic_load(&d->dropped);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "record/record.h"
+#include "record/replies.h"
 #include "record/ring.h"
 
 #define JM_POLL_NS     JM_NS_PER_MS         /* spacing of reads in a burst */
@@ -77,12 +78,16 @@ struct jm_reader {
     atomic_uint polls;       /* burst reads; only grows */
     atomic_ullong readings, late, dropped;
     atomic_bool alive;
-    char selftest[160]; /* written before ready */
-    bool tested;        /* the verdict is known from before; set before the thread starts */
-    bool lasting;       /* the verdict is worth keeping for the next run; written before ready */
-    int64_t slowest;    /* longest read, ns; reader only, read after it ended */
-    bool hung;          /* the recorder's: said already */
+    char selftest[160];        /* written before ready */
+    bool tested;               /* the verdict is known from before; set before the thread starts */
+    bool lasting;              /* the verdict is worth keeping for the next run; written before ready */
+    int64_t slowest;           /* longest read, ns; reader only, read after it ended */
+    bool hung;                 /* the recorder's: said already */
+    struct jm_replies replies; /* of a configured instrument */
+    bool has_replies;
 };
+/* "nvml"; of a configured instrument its own name. */
+const char *jm_reader_name(const struct jm_reader *r);
 
 /* readers.c */
 int jm_reader_new(struct jm_recorder *rec, struct jm_meter *m, int meter, uint32_t base,
@@ -147,6 +152,8 @@ int jm_record_push(struct jm_recorder *r, struct jm_item *it);
 struct jm_item *jm_item_new(enum jm_item_kind kind, const void *a, size_t n_a, const void *b, size_t n_b);
 /* Writes all that waits; the recorder thread only (inline: the caller's). */
 void jm_record_drain(struct jm_recorder *r);
+/* What instruments have answered, into the raw table; end: all of it. The recorder thread's. */
+void jm_record_replies(struct jm_recorder *r, int64_t now, bool end);
 /* A failed write: kept as the first one, said once to the log. */
 void jm_record_fail(struct jm_recorder *r, const struct jm_err *e);
 int jm_record_error(struct jm_recorder *r, struct jm_err *err);
@@ -177,6 +184,7 @@ struct jm_recorder {
     struct jm_channel *chan; /* as in the run; changed by the recorder thread only, under live_lock */
     size_t n_chan;
     struct jm_reader **reader;
+    size_t n_conf;             /* configured instruments that take part */
     size_t n_reader, n_meters; /* n_meters: rows, with those that could not be opened */
     struct jm_str why;
     struct jm_err error;  /* first failed write, under lock */

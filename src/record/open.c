@@ -29,7 +29,7 @@ static int check_names(const struct jm_recorder *r, struct jm_err *err)
     const struct jm_meter_ops *const *all = registry(r);
     struct jm_span rest = jm_span_of(r->cfg.meters), one;
     if (all == jm_meter_registry)
-        return jm_meter_check_list(r->cfg.meters, err);
+        return jm_meter_check_list(r->cfg.meters, r->cfg.env.instruments, err);
     while (r->cfg.meters && jm_span_field(&rest, ',', &one)) {
         bool known = false;
         one = jm_span_trim(one);
@@ -42,19 +42,21 @@ static int check_names(const struct jm_recorder *r, struct jm_err *err)
     return 0;
 }
 
-static int put_row(struct jm_recorder *r, const struct jm_meter_ops *ops, const struct jm_meter *m,
-                   const char *state, const char *reason, const char *mend, struct jm_err *err)
+/* instance: of a configured one its name. */
+static int put_row(struct jm_recorder *r, const struct jm_meter_ops *ops, const char *instance,
+                   const struct jm_meter *m, const char *state, const char *reason, const char *mend,
+                   struct jm_err *err)
 {
     struct jm_run_meter row = {.simulated = m && m->simulated};
     snprintf(row.name, sizeof row.name, "%s", ops->name);
-    snprintf(row.instance, sizeof row.instance, "%s", m ? m->instance : "");
+    snprintf(row.instance, sizeof row.instance, "%s", m ? m->instance : instance ? instance : "");
     snprintf(row.state, sizeof row.state, "%s", state);
     snprintf(row.reason, sizeof row.reason, "%s", reason);
     snprintf(row.mend, sizeof row.mend, "%s", mend);
     if (m)
-        row.period_ns = r->cfg.period_ns > 0 ? r->cfg.period_ns : m->period_ns;
+        row.period_ns = r->cfg.period_ns > 0 && !m->conf ? r->cfg.period_ns : m->period_ns;
     if (!m) {
-        jm_str_addf(&r->why, "%s%s: %s", r->why.len ? "\n" : "", ops->name, reason);
+        jm_str_addf(&r->why, "%s%s: %s", r->why.len ? "\n" : "", instance ? instance : ops->name, reason);
         if (mend[0])
             jm_str_addf(&r->why, " (to mend it: %s)", mend);
     }
@@ -91,7 +93,7 @@ static int open_one(struct jm_recorder *r, const struct jm_meter_ops *ops, struc
 {
     struct jm_probe p = {.state = JM_PROBE_ABSENT};
     bool asked = named(r, ops->name);
-    if (r->cfg.meters && !asked)
+    if ((r->cfg.meters && !asked) || !ops->open)
         return 0;
     if (ops->version != JM_METER_OPS_VERSION)
         return jm_err_set(err, JM_EVERSION, "the meter %s was built for another interface (%d, not %d)",
@@ -100,7 +102,8 @@ static int open_one(struct jm_recorder *r, const struct jm_meter_ops *ops, struc
     if (p.state == JM_PROBE_OFF && !asked)
         return 0; /* only on request */
     if (rc < 0 || (p.state != JM_PROBE_OK && p.state != JM_PROBE_OFF)) {
-        rc = put_row(r, ops, NULL, rc < 0 ? "absent" : jm_probe_state_name(p.state), p.reason, p.mend, err);
+        rc = put_row(r, ops, NULL, NULL, rc < 0 ? "absent" : jm_probe_state_name(p.state), p.reason, p.mend,
+                     err);
         return rc < 0 ? rc : 0;
     }
     struct jm_meter *m = NULL;
@@ -112,22 +115,62 @@ static int open_one(struct jm_recorder *r, const struct jm_meter_ops *ops, struc
     }
     if (rc < 0 || !m) {
         const char *state = rc == JM_EDENIED ? "denied" : rc == JM_EUNSUPPORTED ? "unsupported" : "absent";
-        rc = put_row(r, ops, NULL, state, why.text, p.mend, err);
+        rc = put_row(r, ops, NULL, NULL, state, why.text, p.mend, err);
         return rc < 0 ? rc : 0;
     }
-    int id = put_row(r, ops, m, "ok", "", "", err);
+    int id = put_row(r, ops, NULL, m, "ok", "", "", err);
     rc = id < 0 ? id : take_meter(r, m, id, err);
     if (rc < 0) /* a reader would own it */
         ops->close(m);
     return rc;
 }
 
+static const char *state_of(int rc)
+{
+    return rc == JM_EDENIED ? "denied" : rc == JM_EUNSUPPORTED ? "unsupported" : "absent";
+}
+
+/* The configured ones, all at once: each becomes a row. */
+static int open_instruments(struct jm_recorder *r, struct jm_err *err)
+{
+    const struct jm_instrument **in = NULL;
+    int rc = jm_instruments_select(r->cfg.env.instruments, r->cfg.meters, &in, err);
+    size_t n = rc > 0 ? (size_t)rc : 0;
+    struct jm_opened *o = n ? calloc(n, sizeof *o) : NULL;
+    r->n_conf = n;
+    if (n && !o)
+        rc = jm_err_set(err, JM_ENOMEM, "out of memory for the configured meters");
+    rc = rc > 0 ? 0 : rc;
+    if (!rc && n)
+        rc = jm_instruments_open_all(&r->cfg.env, in, n, &r->tree, o, err);
+    for (size_t i = 0; !rc && i < n; i++) {
+        int id = put_row(r, in[i]->ops, in[i]->name, o[i].m, o[i].m ? "ok" : state_of(o[i].rc), o[i].why.text,
+                         "", err);
+        rc = id < 0 ? id : 0;
+        if (!rc && o[i].m) {
+            rc = take_meter(r, o[i].m, id, err);
+            if (!rc)
+                o[i].m = NULL; /* its reader's */
+        }
+    }
+    for (size_t i = 0; o && i < n; i++)
+        if (o[i].m)
+            o[i].m->ops->close(o[i].m);
+    free(o);
+    free(in);
+    return rc < 0 ? rc : 0;
+}
+
 int jm_record_open_meters(struct jm_recorder *r, struct jm_err *err)
 {
     const struct jm_meter_ops *const *all = registry(r);
     int rc = check_names(r, err);
+    if (!rc)
+        rc = jm_instruments_topology(r->cfg.env.instruments, &r->cfg.env, &r->tree, err);
     for (size_t i = 0; !rc && all[i]; i++)
         rc = open_one(r, all[i], err);
+    if (!rc)
+        rc = open_instruments(r, err);
     if (!rc)
         rc = jm_run_put_domains(r->w, &r->tree, err);
     if (!rc && !r->n_chan && !r->why.len)

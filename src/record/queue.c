@@ -128,6 +128,16 @@ static void drain_rings(struct jm_recorder *r)
     }
 }
 
+void jm_record_replies(struct jm_recorder *r, int64_t now, bool end)
+{
+    for (size_t i = 0; i < r->n_reader; i++) {
+        struct jm_err e = {0};
+        if (r->reader[i]->has_replies && !jm_record_error(r, NULL) &&
+            jm_replies_drain(&r->reader[i]->replies, r->w, now, end, &e))
+            jm_record_fail(r, &e);
+    }
+}
+
 void jm_record_drain(struct jm_recorder *r)
 {
     drain_rings(r);

@@ -16,9 +16,11 @@ int jm_reader_new(struct jm_recorder *rec, struct jm_meter *m, int meter, uint32
     if (!r)
         goto none;
     *r = (struct jm_reader){.rec = rec, .m = m, .clock = rec->clock, .meter = meter, .base = base};
-    r->period = rec->cfg.period_ns > 0 ? rec->cfg.period_ns
-                : m->period_ns > 0     ? m->period_ns
-                                       : 100 * JM_NS_PER_MS;
+    /* a rate asked for is meant for the sensors of this host; an instrument at the end of a wire has its own
+     */
+    r->period = rec->cfg.period_ns > 0 && !m->conf ? rec->cfg.period_ns
+                : m->period_ns > 0                 ? m->period_ns
+                                                   : 100 * JM_NS_PER_MS;
     if (m->max_period_ns > 0 && r->period > m->max_period_ns) /* a slower one could miss a wrap */
         r->period = m->max_period_ns;
     r->deadline = m->deadline_ns > 0 ? m->deadline_ns : JM_NS_PER_S;
@@ -26,13 +28,13 @@ int jm_reader_new(struct jm_recorder *rec, struct jm_meter *m, int meter, uint32
     atomic_init(&r->alive, true);
     atomic_init(&r->fast_ok, true);
     r->buf = calloc(m->n_chan ? m->n_chan : 1, sizeof *r->buf);
-    for (size_t i = 0; i < m->n_chan; i++)
+    for (size_t i = 0; i < m->n_chan && !m->conf; i++) /* nor is it polled in bursts */
         r->n_watch += m->chan[i].kind == JM_CH_COUNTER && (m->chan[i].flags & JM_CHF_EDGE);
     r->watch = calloc(r->n_watch ? r->n_watch : 1, sizeof *r->watch);
     if (!r->buf || !r->watch)
         goto none;
     size_t k = 0;
-    for (size_t i = 0; i < m->n_chan; i++)
+    for (size_t i = 0; i < m->n_chan && !m->conf; i++)
         if (m->chan[i].kind == JM_CH_COUNTER && (m->chan[i].flags & JM_CHF_EDGE)) {
             r->watch[k].chan = i;
             atomic_init(&r->watch[k++].period, m->chan[i].period_ns);
@@ -47,6 +49,11 @@ int jm_reader_new(struct jm_recorder *rec, struct jm_meter *m, int meter, uint32
     pthread_cond_init(&r->wake, &mono);
     pthread_cond_init(&r->done, &mono);
     pthread_condattr_destroy(&mono);
+    if (m->conf) {
+        jm_replies_init(&r->replies, m->conf, JM_REPLIES_ROOM / (int64_t)rec->n_conf);
+        r->has_replies = true;
+        m->raw = &r->replies.sink;
+    }
     *out = r;
     return 0;
 none:
@@ -58,11 +65,18 @@ none:
     return jm_err_set(err, JM_ENOMEM, "out of memory for the meter %s", m->ops->name);
 }
 
+const char *jm_reader_name(const struct jm_reader *r)
+{
+    return r->m->conf ? r->m->conf->name : r->m->ops->name;
+}
+
 void jm_reader_unref(struct jm_reader *r)
 {
     if (!r || atomic_fetch_sub(&r->refs, 1) > 1)
         return;
     r->m->ops->close(r->m);
+    if (r->has_replies)
+        jm_replies_release(&r->replies);
     pthread_mutex_destroy(&r->lock);
     pthread_cond_destroy(&r->wake);
     pthread_cond_destroy(&r->done);
@@ -252,7 +266,7 @@ int jm_reader_spawn(struct jm_reader *r, struct jm_err *err)
     if (e) {
         r->threaded = false;
         atomic_fetch_sub(&r->refs, 1);
-        return jm_err_sys(err, e, "cannot start the thread that reads %s", r->m->ops->name);
+        return jm_err_sys(err, e, "cannot start the thread that reads %s", jm_reader_name(r));
     }
     r->started = true;
     return 0;

@@ -153,7 +153,7 @@ static void watch_meters(struct jm_recorder *r, int64_t now)
         if (jm_record_error(r, NULL) == 0 &&
             jm_run_set_meter_state(r->w, d->meter, hung ? "lost" : "ok", why, &e))
             jm_record_fail(r, &e);
-        jm_logf(r->cfg.log, JM_LOG_WARN, "record", "meter %s: %s", d->m->ops->name,
+        jm_logf(r->cfg.log, JM_LOG_WARN, "record", "meter %s: %s", jm_reader_name(d),
                 hung ? why : "it answers again");
     }
 }
@@ -172,6 +172,7 @@ static void *recorder_main(void *self)
         }
         int64_t now = jm_clock_mono(&r->clock);
         jm_record_drain(r);
+        jm_record_replies(r, now, false);
         jm_record_pairs(r, now);
         watch_meters(r, now);
         flush(r, now);
@@ -200,6 +201,7 @@ void jm_record_advance(struct jm_recorder *r, int64_t t)
             }
         if (r->pairs.next <= now) {
             jm_record_pairs(r, now);
+            jm_record_replies(r, now, false);
             watch_meters(r, now);
             flush(r, now);
             did = true;
@@ -226,7 +228,7 @@ static void note_selftests(struct jm_recorder *r)
         char key[64];
         if (!atomic_load(&d->ready))
             continue;
-        snprintf(key, sizeof key, "selftest.%s.result", d->m->ops->name);
+        snprintf(key, sizeof key, "selftest.%s.result", jm_reader_name(d));
         if (d->selftest[0])
             jm_record_put_env(r, key, "%s", d->selftest);
         for (size_t k = 0; k < d->n_watch; k++) {
@@ -344,6 +346,7 @@ int jm_recorder_finish(struct jm_recorder *r, struct jm_err *err)
     pthread_mutex_unlock(&r->lock);
     jm_record_drain(r);
     int64_t now = jm_clock_mono(&r->clock);
+    jm_record_replies(r, now, true);
     r->pairs.next = now;
     jm_record_pairs(r, now);
     watch_meters(r, now);

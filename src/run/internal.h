@@ -113,6 +113,7 @@ struct jm_run_writer {
     struct jm_request *details; /* of requests whose rows are in the open transaction */
     size_t n_details, cap_details;
     struct jm_str plain, packed; /* scratch */
+    int64_t raw_stored;
 };
 
 /* writer.c: runs the statement q (bound by fmt) inside the open transaction. */

@@ -157,9 +157,16 @@ int jm_run_put_raw(struct jm_run_writer *w, const char *name, const char *origin
     if (data.n > JM_RUN_RAW_MAX)
         return jm_run_put_raw_hash(w, name, origin, sha, (int64_t)data.n, err);
     int enc = jm_pack(data, 6, &w->packed, err);
+    if (enc >= 0)
+        w->raw_stored += (int64_t)w->packed.len;
     return enc < 0 ? enc
                    : jm_run_write(w, JM_Q_RAW, err, "tetiib", name, origin, sha, (int64_t)data.n,
                                   (int64_t)enc, (const void *)w->packed.buf, w->packed.len);
+}
+
+int64_t jm_run_raw_stored(const struct jm_run_writer *w)
+{
+    return w->raw_stored;
 }
 
 int jm_run_put_raw_hash(struct jm_run_writer *w, const char *name, const char *origin, const char *sha256,

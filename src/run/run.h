@@ -82,6 +82,8 @@ int jm_run_put_text(struct jm_run_writer *w, int64_t request, struct jm_span pro
  * came from. */
 int jm_run_put_raw(struct jm_run_writer *w, const char *name, const char *origin, struct jm_span data,
                    struct jm_err *err);
+/* Bytes that the raw rows written so far take, compressed. */
+int64_t jm_run_raw_stored(const struct jm_run_writer *w);
 /* A file too large to be kept, by the hash that the caller made of it piece by piece. */
 int jm_run_put_raw_hash(struct jm_run_writer *w, const char *name, const char *origin, const char *sha256,
                         int64_t bytes, struct jm_err *err);
