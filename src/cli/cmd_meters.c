@@ -40,6 +40,10 @@ static int meters(struct jm_cli *cli, void *opts, struct jm_err *err)
     if (rc)
         return rc;
     jm_str_init(&out);
+    jm_instruments_warnings(&cli->common->instruments, &out);
+    for (struct jm_span rest = jm_str_span(&out), line; jm_span_line(&rest, &line);)
+        jm_cli_say(cli, "%.*s", (int)line.n, line.p);
+    jm_str_reset(&out);
     if (cli->common->json)
         jm_meters_json(&s, env.host, &out);
     else
@@ -73,6 +77,7 @@ const struct jm_cmd jm_cmd_meters = {
         "command that mends it. With --json also accuracy, wrap, source, provenance and the facts about "
         "driver and device. Ends with 0 even when nothing can be read.",
     .examples = "joulemark meters\n"
+                "joulemark meters --config joulemark.yaml # BMCs, PDUs and analyzers too\n"
                 "joulemark meters --meters nvml,rapl --json",
     .opts = table,
     .opts_size = sizeof(struct opts),

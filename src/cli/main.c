@@ -183,11 +183,12 @@ static int run_command(struct jm_cli *cli, int argc, char **argv, struct jm_err 
         if (!rc)
             rc = cmd->fn(cli, opts, err);
     }
-    if (opts)
-        jm_instruments_release(&((struct jm_common *)opts)->instruments);
-    jm_opt_arena_free(arena);
+    bool hangs = opts && !jm_instruments_release(&((struct jm_common *)opts)->instruments);
+    if (!hangs) { /* else a reader still uses what the options point to; the process ends soon */
+        jm_opt_arena_free(arena);
+        free(opts);
+    }
     free(cli->operand);
-    free(opts);
     return rc;
 }
 

@@ -66,6 +66,30 @@ static void channel(struct jm_jsonw *w, const struct jm_survey *s, const struct 
     jm_jsonw_end(w);
 }
 
+/* What the entry of the configuration says, without secrets. */
+static void configured(struct jm_jsonw *w, const struct jm_survey_meter *m)
+{
+    const struct jm_instrument *in = m->conf;
+    const struct jm_tls_opts *t = &in->tls;
+    jm_jsonw_key(w, "configured");
+    jm_jsonw_object(w);
+    jm_jsonw_kstr(w, "name", in->name);
+    jm_jsonw_kstr(w, "file", in->list->file);
+    jm_jsonw_ki64(w, "line", (int64_t)in->line);
+    jm_jsonw_kstr(w, "address", m->address[0] ? m->address : NULL);
+    jm_jsonw_kstr(w, "at", in->at >= 0 ? jm_domain_kind_name(in->at) : NULL);
+    jm_jsonw_kstr(w, "host", in->host);
+    jm_jsonw_knum(w, "interval_s", seconds(in->interval_ns));
+    jm_jsonw_knum(w, "timeout_s", seconds(in->timeout_ns));
+    jm_jsonw_knum(w, "max_power_w", in->max_power_w > 0 ? in->max_power_w : NAN);
+    jm_jsonw_kstr(w, "tls",
+                  t->insecure ? "not verified"
+                  : t->pin    ? "pinned"
+                  : t->ca     ? "own authority"
+                              : NULL);
+    jm_jsonw_end(w);
+}
+
 static void meter(struct jm_jsonw *w, const struct jm_survey *s, const struct jm_survey_meter *m)
 {
     jm_jsonw_object(w);
@@ -76,6 +100,8 @@ static void meter(struct jm_jsonw *w, const struct jm_survey *s, const struct jm
     jm_jsonw_kstr(w, "state", jm_probe_state_name((int)m->probe.state));
     jm_jsonw_kstr(w, "reason", m->probe.reason);
     jm_jsonw_kstr(w, "mend", m->probe.mend[0] ? m->probe.mend : NULL);
+    if (m->conf)
+        configured(w, m);
     if (m->probe.state == JM_PROBE_OK) {
         jm_jsonw_kstr(w, "instance", m->instance);
         jm_jsonw_kbool(w, "simulated", m->simulated);

@@ -239,14 +239,20 @@ static void channels(struct page *p, const struct jm_survey_meter *m)
     }
 }
 
+/* "nvml", or what an entry of the configuration calls itself. */
+static const char *title_of(const struct jm_survey_meter *m)
+{
+    return m->conf ? m->conf->name : m->ops->name;
+}
+
 static void heading(struct page *p, const struct jm_survey_meter *m)
 {
     struct jm_str text;
-    size_t n = strlen(m->ops->name);
+    size_t n = strlen(title_of(m));
     jm_str_init(&text);
-    jm_str_addf(&text, "%s  ", m->ops->name);
+    jm_str_addf(&text, "%s  ", title_of(m));
     jm_str_wrap(&text, jm_span_of(m->ops->summary), n + 2, WIDTH);
-    jm_str_addf(p->out, "\n%s%s%s", p->bold, m->ops->name, p->end);
+    jm_str_addf(p->out, "\n%s%s%s", p->bold, title_of(m), p->end);
     jm_str_adds(p->out, text.len > n ? text.buf + n : "\n"); /* escape codes take no room: wrapped apart */
     jm_str_release(&text);
     jm_str_adds(p->out, "  ");
@@ -279,14 +285,21 @@ static void readable(struct page *p, const struct jm_survey_meter *m)
 
 static void unreadable(struct page *p, const struct jm_survey_meter *m)
 {
-    jm_str_addf(p->out, "  %s%-9s%s ", p->bold, m->ops->name, p->end);
+    jm_str_addf(p->out, "  %s%-9s%s ", p->bold, title_of(m), p->end);
+    if (strlen(title_of(m)) > 9)
+        jm_str_addf(p->out, "\n%12s", "");
     jm_str_addf(p->out, "%-11s ", jm_probe_state_name((int)m->probe.state));
     /* the line holds escape codes that take no room: the reason is wrapped apart */
-    struct jm_str text;
+    struct jm_str text, reason;
     jm_str_init(&text);
+    jm_str_init(&reason);
     for (int i = 0; i < 24; i++)
         jm_str_addc(&text, ' ');
-    jm_str_wrap(&text, jm_span_of(m->probe.reason), 24, WIDTH);
+    if (m->conf)
+        jm_str_addf(&reason, "%s%s%s; ", m->ops->name, m->address[0] ? " at " : "", m->address);
+    jm_str_adds(&reason, m->probe.reason);
+    jm_str_wrap(&text, jm_str_span(&reason), 24, WIDTH);
+    jm_str_release(&reason);
     jm_str_adds(p->out, text.len > 24 ? text.buf + 24 : "\n");
     jm_str_release(&text);
     if (m->probe.mend[0])
@@ -328,7 +341,7 @@ static void tree(struct page *p, int id, int count, int last, int depth, bool ea
             if (p->s->m[i].chan[k].c.domain == id && energy(&p->s->m[i].chan[k])) {
                 if (!any)
                     jm_str_pad(p->out, start + 56, ' ');
-                jm_str_addf(p->out, "%s%s", any ? ", " : " ", p->s->m[i].ops->name);
+                jm_str_addf(p->out, "%s%s", any ? ", " : " ", title_of(&p->s->m[i]));
                 any = true;
                 break;
             }

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +196,20 @@ static void free_one(struct jm_instrument *in)
     if (in->conf && in->ops && in->ops->conf_release)
         in->ops->conf_release(in->conf);
     free(in->conf);
+    free(in->users);
     free(in);
+}
+
+void jm_instrument_hold(const struct jm_instrument *in)
+{
+    if (in->users)
+        atomic_fetch_add((atomic_int *)in->users, 1);
+}
+
+void jm_instrument_drop(const struct jm_instrument *in)
+{
+    if (in->users)
+        atomic_fetch_sub((atomic_int *)in->users, 1);
 }
 
 static int add(void *base, size_t line, void **item, struct jm_err *err)
@@ -206,13 +220,18 @@ static int add(void *base, size_t line, void **item, struct jm_err *err)
     if (v)
         list->v = v;
     struct jm_instrument *in = v ? calloc(1, sizeof *in) : NULL;
-    if (!in)
+    atomic_int *users = in ? calloc(1, sizeof *users) : NULL;
+    if (!users) {
+        free(in);
         return jm_err_set(err, JM_ENOMEM, "out of memory for the meters of the configuration");
+    }
     if (list->n >= MOST) {
+        free(users);
         free(in);
         return jm_err_set(err, JM_ELIMIT, "more than %d meters are configured", MOST);
     }
-    *in = (struct jm_instrument){.list = list,
+    *in = (struct jm_instrument){.users = users,
+                                 .list = list,
                                  .line = line,
                                  .at = -1,
                                  .timeout_ns = 5 * JM_NS_PER_S,
@@ -342,12 +361,20 @@ const struct jm_opt_maps jm_instrument_maps = {
 
 /* ---- the list */
 
-void jm_instruments_release(struct jm_instruments *list)
+bool jm_instruments_release(struct jm_instruments *list)
 {
-    for (size_t i = 0; i < list->n; i++)
+    bool all = true;
+    for (size_t i = 0; i < list->n; i++) {
+        if (atomic_load((atomic_int *)list->v[i]->users)) {
+            all = false; /* its reader ends with the process */
+            continue;
+        }
         free_one(list->v[i]);
-    free(list->v);
+    }
+    if (all)
+        free(list->v);
     *list = (struct jm_instruments){0};
+    return all;
 }
 
 const struct jm_instrument *jm_instruments_find(const struct jm_instruments *list, const char *name)

@@ -85,7 +85,8 @@ struct jm_instrument {
     const char *user;
     struct jm_secret password;
     struct jm_tls_opts tls;
-    void *conf; /* ops->conf_size bytes */
+    void *conf;  /* ops->conf_size bytes */
+    void *users; /* who reads it now: jm_instrument_hold */
 };
 
 struct jm_instruments {
@@ -99,7 +100,11 @@ struct jm_instruments {
 extern const struct jm_opt_maps jm_instrument_maps;
 /* Keys of every entry, for docs and messages. */
 extern const struct jm_opt jm_instrument_keys[];
-void jm_instruments_release(struct jm_instruments *list);
+/* A thread that hangs in a read still uses its entry: then that entry stays, and false says that the arena
+ * must stay too. */
+bool jm_instruments_release(struct jm_instruments *list);
+void jm_instrument_hold(const struct jm_instrument *in);
+void jm_instrument_drop(const struct jm_instrument *in);
 const struct jm_instrument *jm_instruments_find(const struct jm_instruments *list, const char *name);
 /* Only the list of a file whose other keys are left alone: for tests and fuzzing. Free the arena after the
  * list. */

@@ -55,6 +55,11 @@ static bool is_power(const struct jm_channel *c)
 static int facts(struct jm_meter *m, const struct jm_instrument *in, struct jm_err *err)
 {
     char key[64], address[192];
+    for (size_t i = 0; i < m->n_fact; i++) { /* what the kind states is of this instance */
+        snprintf(key, sizeof key, "instrument.%s.%.*s", in->name, (int)(sizeof key - 13 - strlen(in->name)),
+                 m->fact[i].key);
+        memcpy(m->fact[i].key, key, sizeof key);
+    }
     jm_instrument_address(in, address, sizeof address);
     snprintf(key, sizeof key, "instrument.%.40s.kind", in->name);
     int rc = jm_meter_add_fact(m, err, key, "%s", in->ops->name);

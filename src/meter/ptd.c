@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "meter/instrument.h"
 #include "meter/scpi.h"
 #include "meter/text.h"
 #include "base/banned.h"
@@ -137,7 +138,8 @@ static int range(struct ptd *p, char which, double x, const char *address, struc
     return rc;
 }
 
-static int start(struct jm_meter *m, const struct options *o, struct jm_err *err)
+static int start(struct jm_meter *m, const struct jm_instrument *in, const struct options *o,
+                 struct jm_err *err)
 {
     struct ptd *p = m->priv;
     struct jm_span reply;
@@ -147,8 +149,11 @@ static int start(struct jm_meter *m, const struct options *o, struct jm_err *err
     int rc = hello(p, o->address, identity, &m->simulated, err);
     if (rc)
         return rc;
-    snprintf(m->instance, sizeof m->instance, "%.*s at %.40s", (int)strcspn(identity, ","), identity,
-             o->address);
+    if (in)
+        snprintf(m->instance, sizeof m->instance, "%s", in->name);
+    else
+        snprintf(m->instance, sizeof m->instance, "%.*s at %.40s", (int)strcspn(identity, ","), identity,
+                 o->address);
     rc = jm_meter_add_fact(m, err, "ptd.identity", "%s", identity);
     if (!rc && o->volts > 0)
         rc = range(p, 'V', o->volts, o->address, err);
@@ -202,15 +207,10 @@ static int channels(struct jm_meter *m, int inlet, struct jm_err *err)
     return 0;
 }
 
-static int ptd_open(const struct jm_meter_env *env, struct jm_domain_tree *tree, struct jm_meter **out,
-                    struct jm_err *err)
+/* in: the entry of the configuration, or NULL: then it is this host's AC inlet. */
+static int open_with(const struct jm_meter_env *env, const struct jm_instrument *in, const struct options *o,
+                     struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err)
 {
-    struct options o;
-    if (!env->ptd || !*env->ptd)
-        return jm_err_set(err, JM_EABSENT, "ptd: no address of a PTDaemon is given; say --ptd HOST:8888");
-    int rc = parse(env->ptd, &o, err);
-    if (rc)
-        return rc;
     struct jm_meter *m = jm_meter_alloc(&jm_meter_ptd, err);
     struct ptd *p = m ? calloc(1, sizeof *p) : NULL;
     if (!p) {
@@ -221,12 +221,15 @@ static int ptd_open(const struct jm_meter_env *env, struct jm_domain_tree *tree,
     m->priv = p;
     m->period_ns = JM_NS_PER_S / 2;
     m->deadline_ns = TIMEOUT_MS * JM_NS_PER_MS;
-    rc = jm_scpi_open(&p->io, o.address, PORT, 9600, TIMEOUT_MS, "ptd", err);
+    int rc = jm_scpi_open(&p->io, o->address, PORT, 9600, TIMEOUT_MS, "ptd", err);
     p->io.end = "\r\n";
     if (!rc)
-        rc = start(m, &o, err);
-    int node = rc ? rc : jm_meter_host(env, tree, err);
-    rc = rc ? rc : node < 0 ? node : channels(m, tree->d[node].parent, err);
+        rc = start(m, in, o, err);
+    int node = rc || in ? rc : jm_meter_host(env, tree, err);
+    int inlet = node < 0 ? node
+                : in     ? jm_instrument_domain(in, env, tree, NULL, JM_D_INLET_AC, err)
+                         : tree->d[node].parent;
+    rc = inlet < 0 ? inlet : channels(m, inlet, err);
     if (rc) {
         ptd_close(m);
         return rc;
@@ -234,6 +237,49 @@ static int ptd_open(const struct jm_meter_env *env, struct jm_domain_tree *tree,
     *out = m;
     return 0;
 }
+
+static int ptd_open(const struct jm_meter_env *env, struct jm_domain_tree *tree, struct jm_meter **out,
+                    struct jm_err *err)
+{
+    struct options o;
+    if (!env->ptd || !*env->ptd)
+        return jm_err_set(err, JM_EABSENT, "ptd: no address of a PTDaemon is given; say --ptd HOST:8888");
+    int rc = parse(env->ptd, &o, err);
+    return rc ? rc : open_with(env, NULL, &o, tree, out, err);
+}
+
+/* ---- as an entry of the configuration */
+
+struct conf {
+    const char *address;
+    double volts, amps;
+};
+
+static int conf_check(const struct jm_instrument *in, struct jm_err *err)
+{
+    const struct conf *c = in->conf;
+    if (!c->address || strlen(c->address) >= sizeof((struct options *)0)->address)
+        return jm_err_set(err, JM_EUSAGE, "a ptd needs its address: address: HOST:8888");
+    return jm_address_check(c->address, err);
+}
+
+static int open_conf(const struct jm_meter_env *env, const struct jm_instrument *in,
+                     struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err)
+{
+    const struct conf *c = in->conf;
+    struct options o = {.volts = c->volts, .amps = c->amps};
+    snprintf(o.address, sizeof o.address, "%s", c->address);
+    return open_with(env, in, &o, tree, out, err);
+}
+
+static const struct jm_opt keys[] = {{"address", 0, JM_OPT_STR, offsetof(struct conf, address),
+                                      .arg = "HOST:PORT",
+                                      .help = "Where the PTDaemon listens; port 8888 where none is said."},
+                                     {"volts", 0, JM_OPT_NUM, offsetof(struct conf, volts), 1, 1000,
+                                      .arg = "V", .help = "Fixed voltage range of its analyzer."},
+                                     {"amps", 0, JM_OPT_NUM, offsetof(struct conf, amps), 0.001, 1000,
+                                      .arg = "A", .help = "Fixed current range of its analyzer."},
+                                     {NULL}};
 
 /* Books what has come since the last answer. */
 static int book(struct ptd *p)
@@ -315,4 +361,10 @@ const struct jm_meter_ops jm_meter_ptd = {
     .open = ptd_open,
     .read = ptd_read,
     .close = ptd_close,
+    .opts = keys,
+    .conf_size = sizeof(struct conf),
+    .conf_check = conf_check,
+    .open_conf = open_conf,
+    .min_interval_ns = 250 * JM_NS_PER_MS,
+    .why_interval = "a PTDaemon takes a sample a second",
 };

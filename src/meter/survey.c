@@ -176,10 +176,17 @@ static int look_configured(struct jm_survey *all, const struct jm_meter_env *env
         struct jm_meter *m = opened[i].m;
         opened[i].m = NULL;
         if (m) {
-            jm_probe_set(&s->probe, JM_PROBE_OK, "", "%s%s%s", s->ops->name, s->address[0] ? " at " : "",
-                         s->address);
+            jm_probe_set(&s->probe, JM_PROBE_OK, "", "%s%s%.150s%s", s->ops->name,
+                         s->address[0] ? " at " : "", s->address,
+                         in[i]->tls.insecure ? ", TLS not verified" : "");
             rc = look_at(all, s, m, env, o, err);
         } else {
+            const char *text = opened[i].why.text;
+            size_t len = strlen(in[i]->name); /* which begins the sentence, and the row */
+            if (jm_span_starts(jm_span_of(text), jm_span_of(in[i]->name)) && text[len] == ':')
+                memmove(opened[i].why.text, text + len + 2, strlen(text + len + 2) + 1);
+            snprintf(s->probe.mend, sizeof s->probe.mend, "line %zu of %.200s", in[i]->line,
+                     in[i]->list->file);
             fail(s, &opened[i].why);
         }
     }

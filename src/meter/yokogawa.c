@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "meter/instrument.h"
 #include "meter/scpi.h"
 #include "base/banned.h"
 
@@ -404,17 +405,24 @@ static int channels(struct jm_meter *m, int inlet, struct jm_err *err)
     return 0;
 }
 
-static int yokogawa_open(const struct jm_meter_env *env, struct jm_domain_tree *tree, struct jm_meter **out,
-                         struct jm_err *err)
+/* The inlet that it measures: as the entry says, else this host's. */
+static int inlet_of(const struct jm_meter_env *env, const struct jm_instrument *in, bool dc,
+                    struct jm_domain_tree *tree, struct jm_err *err)
 {
-    struct options o;
+    if (in)
+        return jm_instrument_domain(in, env, tree, NULL, dc ? JM_D_INLET_DC : JM_D_INLET_AC, err);
+    int node = jm_meter_host(env, tree, err);
+    const char *host = env->host && *env->host ? env->host : "localhost";
+    return node < 0 ? node
+           : dc     ? jm_domain_add(tree, -1, JM_D_INLET_DC, host, host, err)
+                    : tree->d[node].parent;
+}
+
+/* in: the entry of the configuration, or NULL. */
+static int open_with(const struct jm_meter_env *env, const struct jm_instrument *in, const struct options *o,
+                     struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err)
+{
     char idn[128], product[32];
-    if (!env->yokogawa || !*env->yokogawa)
-        return jm_err_set(err, JM_EABSENT,
-                          "yokogawa: no address of the analyzer is given; say --yokogawa tcp://HOST:10001");
-    int rc = parse(env->yokogawa, &o, err);
-    if (rc)
-        return rc;
     struct jm_meter *m = jm_meter_alloc(&jm_meter_yokogawa, err);
     struct yokogawa *y = m ? calloc(1, sizeof *y) : NULL;
     if (!y) {
@@ -424,25 +432,23 @@ static int yokogawa_open(const struct jm_meter_env *env, struct jm_domain_tree *
     y->io.fd = -1;
     m->priv = y;
     m->deadline_ns = TIMEOUT_MS * JM_NS_PER_MS;
-    rc = jm_scpi_open(&y->io, o.address, PORT, o.baud, TIMEOUT_MS, "yokogawa", err);
+    int rc = jm_scpi_open(&y->io, o->address, PORT, o->baud, TIMEOUT_MS, "yokogawa", err);
     if (!rc)
-        rc = identify(&y->io, o.address, idn, product, &m->simulated, err);
+        rc = identify(&y->io, o->address, idn, product, &m->simulated, err);
     if (!rc) {
-        snprintf(m->instance, sizeof m->instance, "%.60s at %.30s", idn, o.address);
-        y->elements = o.elements ? (int)o.elements : elements_of(product);
+        if (in)
+            snprintf(m->instance, sizeof m->instance, "%s", in->name);
+        else
+            snprintf(m->instance, sizeof m->instance, "%.60s at %.30s", idn, o->address);
+        y->elements = o->elements ? (int)o->elements : elements_of(product);
         rc = jm_meter_add_fact(m, err, "yokogawa.identity", "%s", idn);
     }
     if (!rc)
-        rc = configure(m, &o, err);
-    int node = rc ? rc : jm_meter_host(env, tree, err);
-    int inlet = node < 0 ? node : tree->d[node].parent;
-    if (!rc && node >= 0 && o.dc) {
-        const char *host = env->host && *env->host ? env->host : "localhost";
-        inlet = jm_domain_add(tree, -1, JM_D_INLET_DC, host, host, err);
-    }
-    rc = rc ? rc : node < 0 ? node : inlet < 0 ? JM_ENOMEM : channels(m, inlet, err);
+        rc = configure(m, o, err);
+    int inlet = rc ? rc : inlet_of(env, in, o->dc, tree, err);
+    rc = inlet < 0 ? inlet : channels(m, inlet, err);
     if (!rc)
-        rc = accuracies(m, product, o.dc, err);
+        rc = accuracies(m, product, o->dc, err);
     if (rc) {
         yokogawa_close(m);
         return rc;
@@ -450,6 +456,78 @@ static int yokogawa_open(const struct jm_meter_env *env, struct jm_domain_tree *
     *out = m;
     return 0;
 }
+
+static int yokogawa_open(const struct jm_meter_env *env, struct jm_domain_tree *tree, struct jm_meter **out,
+                         struct jm_err *err)
+{
+    struct options o;
+    if (!env->yokogawa || !*env->yokogawa)
+        return jm_err_set(err, JM_EABSENT,
+                          "yokogawa: no address of the analyzer is given; say --yokogawa tcp://HOST:10001");
+    int rc = parse(env->yokogawa, &o, err);
+    return rc ? rc : open_with(env, NULL, &o, tree, out, err);
+}
+
+/* ---- as an entry of the configuration */
+
+struct conf {
+    const char *address;
+    double volts, amps;
+    int64_t rate_ns, baud, elements;
+    bool dc, automatic;
+};
+
+static void conf_init(void *conf)
+{
+    ((struct conf *)conf)->baud = 9600;
+}
+
+static int conf_check(const struct jm_instrument *in, struct jm_err *err)
+{
+    const struct conf *c = in->conf;
+    if (!c->address || strlen(c->address) >= sizeof((struct options *)0)->address)
+        return jm_err_set(
+            err, JM_EUSAGE,
+            "a yokogawa needs its address: address: tcp://HOST:10001, /dev/usbtmc0 or a serial port");
+    if (c->automatic && (c->volts > 0 || c->amps > 0))
+        return jm_err_set(err, JM_EUSAGE, "auto: true beside fixed ranges; say volts and amps, or auto");
+    if (c->dc && in->at == JM_D_INLET_AC)
+        return jm_err_set(err, JM_EUSAGE, "dc: true at an AC inlet; say at: inlet dc, or leave dc away");
+    return jm_address_check(c->address, err);
+}
+
+static int open_conf(const struct jm_meter_env *env, const struct jm_instrument *in,
+                     struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err)
+{
+    const struct conf *c = in->conf;
+    struct options o = {.volts = c->volts,
+                        .amps = c->amps,
+                        .rate_s = (double)c->rate_ns / 1e9,
+                        .baud = c->baud,
+                        .elements = c->elements,
+                        .dc = c->dc || in->at == JM_D_INLET_DC,
+                        .automatic = c->automatic};
+    snprintf(o.address, sizeof o.address, "%s", c->address);
+    return open_with(env, in, &o, tree, out, err);
+}
+
+static const struct jm_opt keys[] = {
+    {"address", 0, JM_OPT_STR, offsetof(struct conf, address), .arg = "URL",
+     .help = "tcp://HOST:PORT, /dev/usbtmc0 or a serial port."},
+    {"volts", 0, JM_OPT_NUM, offsetof(struct conf, volts), 1, 1000, .arg = "V",
+     .help = "Fixed voltage range; evidence needs one."},
+    {"amps", 0, JM_OPT_NUM, offsetof(struct conf, amps), 0.001, 100, .arg = "A",
+     .help = "Fixed current range."},
+    {"auto", 0, JM_OPT_FLAG, offsetof(struct conf, automatic),
+     .help = "Let it choose its ranges; every change loses samples and is counted."},
+    {"rate", 0, JM_OPT_DURATION, offsetof(struct conf, rate_ns), 5e7, 20e9, .arg = "DURATION",
+     .help = "Its update period.", .deflt = "as it is set"},
+    {"elements", 0, JM_OPT_INT, offsetof(struct conf, elements), 1, ELEMENTS,
+     .help = "Elements that are summed.", .deflt = "all that its model has"},
+    {"baud", 0, JM_OPT_INT, offsetof(struct conf, baud), 300, 115200, .help = "Of a serial port.",
+     .deflt = "9600"},
+    {"dc", 0, JM_OPT_FLAG, offsetof(struct conf, dc), .help = "It stands in a DC feed; as at: inlet dc."},
+    {NULL}};
 
 struct answer {
     struct jm_reading power, energy, volts, amps, pf, element[ELEMENTS];
@@ -590,4 +668,11 @@ const struct jm_meter_ops jm_meter_yokogawa = {
     .open = yokogawa_open,
     .read = yokogawa_read,
     .close = yokogawa_close,
+    .opts = keys,
+    .conf_size = sizeof(struct conf),
+    .conf_init = conf_init,
+    .conf_check = conf_check,
+    .open_conf = open_conf,
+    .min_interval_ns = 50 * JM_NS_PER_MS,
+    .why_interval = "no WT updates its values more often",
 };

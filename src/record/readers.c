@@ -52,6 +52,7 @@ int jm_reader_new(struct jm_recorder *rec, struct jm_meter *m, int meter, uint32
     if (m->conf) {
         jm_replies_init(&r->replies, m->conf, JM_REPLIES_ROOM / (int64_t)rec->n_conf);
         r->has_replies = true;
+        jm_instrument_hold(m->conf);
         m->raw = &r->replies.sink;
     }
     *out = r;
@@ -74,9 +75,12 @@ void jm_reader_unref(struct jm_reader *r)
 {
     if (!r || atomic_fetch_sub(&r->refs, 1) > 1)
         return;
+    const struct jm_instrument *conf = r->m->conf;
     r->m->ops->close(r->m);
     if (r->has_replies)
         jm_replies_release(&r->replies);
+    if (r->has_replies)
+        jm_instrument_drop(conf);
     pthread_mutex_destroy(&r->lock);
     pthread_cond_destroy(&r->wake);
     pthread_cond_destroy(&r->done);

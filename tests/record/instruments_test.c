@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fifty instruments at the end of a wire, ten of which hang: no reading of the others is lost. Replies: kept
+ * byte by byte, without secrets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "meter/instrument.h"
+#include "record/record.h"
+#include "record/replies.h"
+
+#define N      50
+#define PERIOD (100 * JM_NS_PER_MS)
+
+static struct jm_err err;
+static struct jm_clock sys;
+static atomic_bool released;
+static atomic_uint hanging;
+
+enum how { GOOD, HANGS_AT_ONCE, HANGS_LATER, HANGS_OPENING, FAILS_OPENING };
+struct fake_conf {
+    enum how how;
+};
+struct fake_meter {
+    enum how how;
+    unsigned reads;
+};
+
+static void hang(void)
+{
+    atomic_fetch_add(&hanging, 1);
+    while (!atomic_load(&released))
+        jm_clock_sleep_until(&sys, jm_clock_mono(&sys) + 5 * JM_NS_PER_MS, NULL);
+    atomic_fetch_sub(&hanging, 1);
+}
+
+static const struct jm_meter_ops wire;
+
+static int open_conf(const struct jm_meter_env *env, const struct jm_instrument *in,
+                     struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *e)
+{
+    const struct fake_conf *c = in->conf;
+    if (c->how == HANGS_OPENING)
+        hang();
+    if (c->how == FAILS_OPENING)
+        return jm_err_set(e, JM_EDENIED, "wrong password");
+    struct jm_meter *m = jm_meter_alloc(&wire, e);
+    struct fake_meter *f = calloc(1, sizeof *f);
+    assert_true(m && f);
+    f->how = c->how;
+    m->priv = f;
+    m->period_ns = PERIOD;
+    m->deadline_ns = 300 * JM_NS_PER_MS;
+    struct jm_channel *ch = jm_meter_add_channel(m, e);
+    assert_non_null(ch);
+    snprintf(ch->name, sizeof ch->name, "power");
+    jm_instrument_device(in, NULL, ch->device);
+    ch->kind = JM_CH_GAUGE;
+    ch->unit = JM_U_W;
+    ch->flags = JM_CHF_EDGE;
+    ch->domain = jm_instrument_domain(in, env, tree, NULL, JM_D_INLET_AC, e);
+    assert_true(ch->domain >= 0);
+    *out = m;
+    return 0;
+}
+
+static size_t fake_read(struct jm_meter *m, const struct jm_clock *clock, enum jm_read_set set,
+                        struct jm_reading *out)
+{
+    struct fake_meter *f = m->priv;
+    if (set == JM_READ_COUNTER)
+        return 0;
+    int64_t t0 = jm_clock_mono(clock);
+    f->reads++;
+    if (f->how == HANGS_AT_ONCE || (f->how == HANGS_LATER && f->reads > 3))
+        hang();
+    int64_t t1 = jm_clock_mono(clock);
+    char reply[64];
+    snprintf(reply, sizeof reply, "{\"n\": %u, \"key\": \"hunter-22\"}", f->reads);
+    jm_meter_raw(m, t0, t1, "/power?key=hunter-22", jm_span_of(reply), 0);
+    out[0] = (struct jm_reading){.t0 = t0, .t1 = t1, .value = f->reads};
+    return 1;
+}
+
+static void fake_close(struct jm_meter *m)
+{
+    free(m->priv);
+    jm_meter_dispose(m);
+}
+
+static const struct jm_meter_ops wire = {
+    .version = JM_METER_OPS_VERSION,
+    .name = "wire",
+    .summary = "a test",
+    .boundary = "wall",
+    .read = fake_read,
+    .close = fake_close,
+    .conf_size = sizeof(struct fake_conf),
+    .open_conf = open_conf,
+    .needs = "",
+    .traps = "",
+};
+
+static struct jm_instrument entry[N];
+static struct jm_instrument *entries[N];
+static struct fake_conf conf[N];
+static char names[N][8];
+static struct jm_instruments list;
+static const struct jm_meter_ops *const none[] = {NULL};
+
+static void configure(size_t n)
+{
+    sys = jm_clock_system();
+    err = (struct jm_err){0};
+    setenv("JM_TEST_SECRET", "hunter-22", 1);
+    list = (struct jm_instruments){.v = entries, .n = n};
+    for (size_t i = 0; i < n; i++) {
+        snprintf(names[i], sizeof names[i], "i%02zu", i);
+        conf[i].how = GOOD;
+        entry[i] = (struct jm_instrument){.name = names[i],
+                                          .ops = &wire,
+                                          .list = &list,
+                                          .at = -1,
+                                          .host = names[i],
+                                          .timeout_ns = 100 * JM_NS_PER_MS,
+                                          .gain_tol = 0.01,
+                                          .password = {.env = "JM_TEST_SECRET"},
+                                          .conf = &conf[i]};
+        entries[i] = &entry[i];
+    }
+}
+
+static struct jm_record_cfg config(char path[64])
+{
+    snprintf(path, 64, "/tmp/jm-instruments-%d.jmr", (int)getpid());
+    return (struct jm_record_cfg){.path = path,
+                                  .create = {.label = "instruments", .overwrite = true, .seed = 1},
+                                  .env = {.host = "here", .instruments = &list},
+                                  .registry = none,
+                                  .period_ns = JM_NS_PER_MS}; /* is not for instruments */
+}
+
+static void ten_of_fifty_hang(void **state)
+{
+    char path[64];
+    struct jm_recorder *r = NULL;
+    struct jm_run *run = NULL;
+    (void)state;
+    configure(N);
+    for (size_t i = 0; i < N; i += 5)
+        conf[i].how = i < 20 ? HANGS_AT_ONCE : i < 40 ? HANGS_LATER : HANGS_OPENING;
+    conf[1].how = FAILS_OPENING;
+    struct jm_record_cfg cfg = config(path);
+    assert_int_equal(jm_recorder_new(&cfg, &r, &err), 0);
+    assert_int_equal(jm_recorder_start(r, &err), 0);
+    jm_clock_sleep_until(&sys, jm_clock_mono(&sys) + 20 * PERIOD, NULL);
+    assert_int_equal(jm_recorder_finish(r, &err), 0);
+    assert_int_equal(jm_run_open(path, &run, &err), 0);
+
+    size_t n_m, n_c, good = 0, denied = 0, absent = 0;
+    const struct jm_run_meter *m = jm_run_meters(run, &n_m);
+    assert_int_equal(n_m, N);
+    for (size_t i = 0; i < n_m; i++) {
+        denied += strcmp(m[i].state, "denied") == 0 && strstr(m[i].reason, "wrong password");
+        absent += strcmp(m[i].state, "absent") == 0;
+    }
+    assert_int_equal(denied, 1);
+    assert_int_equal(absent, 2); /* i40, i45: never opened */
+    const struct jm_channel *c = jm_run_channels(run, &n_c);
+    assert_int_equal(n_c, N - 3);
+    for (size_t i = 0; i < n_c; i++) {
+        struct jm_readings got = {0};
+        int k = (c[i].device[1] - '0') * 10 + c[i].device[2] - '0';
+        assert_int_equal(jm_run_readings(run, c[i].id, INT64_MIN, INT64_MAX, &got, &err), 0);
+        const struct jm_reading *v = got.v;
+        size_t n = got.n;
+        if (conf[k].how == GOOD) {
+            good++;
+            assert_true(n >= 3); /* a busy machine may skip slots, it loses no reading that was made */
+            for (size_t j = 0; j < n; j++) {
+                assert_int_equal(v[j].status, JM_S_OK);
+                assert_int_equal(v[j].value, (int64_t)j + 1);
+            }
+        } else {
+            assert_int_equal(n, conf[k].how == HANGS_LATER ? 3 : 0);
+        }
+        jm_readings_release(&got);
+    }
+    assert_int_equal(good, N - 11);
+    jm_run_close(run);
+    unlink(path);
+    atomic_store(&released, true); /* the hanging threads end, and free what is theirs */
+    for (int i = 0; atomic_load(&hanging) && i < 1000; i++)
+        jm_clock_sleep_until(&sys, jm_clock_mono(&sys) + 5 * JM_NS_PER_MS, NULL);
+    jm_clock_sleep_until(&sys, jm_clock_mono(&sys) + 50 * JM_NS_PER_MS, NULL);
+    atomic_store(&released, false);
+}
+
+static void replies_are_kept(void **state)
+{
+    char path[64];
+    struct jm_recorder *r = NULL;
+    struct jm_run *run = NULL;
+    (void)state;
+    configure(2);
+    struct jm_record_cfg cfg = config(path);
+    assert_int_equal(jm_recorder_new(&cfg, &r, &err), 0);
+    assert_int_equal(jm_recorder_start(r, &err), 0);
+    jm_clock_sleep_until(&sys, jm_clock_mono(&sys) + 3 * PERIOD, NULL);
+    assert_int_equal(jm_recorder_finish(r, &err), 0);
+    assert_int_equal(jm_run_open(path, &run, &err), 0);
+    struct jm_str text;
+    jm_str_init(&text);
+    assert_int_equal(jm_run_raw_data(run, "replies/i01/000001", &text, &err), 0);
+    assert_non_null(strstr(text.buf, "reply "));
+    assert_non_null(strstr(text.buf, " - 28 /power?key=*********\n{\"n\": 1, \"key\": \"*********\"}\n"));
+    assert_non_null(strstr(text.buf, "{\"n\": 2, "));
+    assert_null(strstr(text.buf, "hunter"));
+    const char *count = jm_run_env(run, "instrument.i01.replies");
+    assert_non_null(count);
+    assert_non_null(strstr(count, "kept of"));
+    jm_str_release(&text);
+    jm_run_close(run);
+    unlink(path);
+}
+
+/* Beyond its share: what is new in form or could not be decoded, and one a minute; twice the share is the
+ * end. */
+static void replies_are_bounded(void **state)
+{
+    char path[64];
+    struct jm_run_writer *w = NULL;
+    struct jm_replies q;
+    struct jm_run_create create = {.label = "bounded", .kind = "recorded", .overwrite = true};
+    (void)state;
+    configure(1);
+    snprintf(path, sizeof path, "/tmp/jm-replies-%d.jmr", (int)getpid());
+    assert_int_equal(jm_run_create(path, &create, &w, &err), 0);
+    jm_replies_init(&q, &entry[0], 1);
+    q.stored = 1; /* its share is used */
+    int64_t t = 1000 * JM_NS_PER_S;
+    static const char *const body[] = {"{\"W\": 1}", "{\"W\": 2}", "{\"W\": 30.5}", "{\"X\": 1}",
+                                       "{\"W\": 4}"};
+    for (int i = 0; i < 5; i++)
+        jm_replies_put(&q, t, t + i, "/p", jm_span_of(body[i]), i == 1 ? JM_RAW_BAD : 0);
+    jm_replies_put(&q, t, t + 61 * JM_NS_PER_S, "/p", jm_span_of(body[0]), 0);
+    q.share = 2;
+    q.stored = 2;
+    assert_int_equal(jm_replies_drain(&q, w, t, false, &err), 0);
+    /* the first (a new form), the bad one, the other form, the one a minute later */
+    assert_int_equal(q.kept, 4);
+    q.stored = 4;
+    jm_replies_put(&q, t, t, "/p", jm_span_of("new form, too late"), JM_RAW_BAD);
+    assert_int_equal(jm_replies_drain(&q, w, t, true, &err), 0);
+    assert_int_equal(q.kept, 4);
+    unsigned long long seen, lost;
+    static char large[9 << 20];
+    jm_replies_put(&q, t, t, "/p", (struct jm_span){large, sizeof large}, 0); /* more than may wait */
+    jm_replies_count(&q, &seen, &lost);
+    assert_int_equal(seen, 8);
+    assert_int_equal(lost, 1);
+    jm_replies_release(&q);
+    assert_int_equal(jm_run_seal(w, &err), 0);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ten_of_fifty_hang),
+        cmocka_unit_test(replies_are_kept),
+        cmocka_unit_test(replies_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
