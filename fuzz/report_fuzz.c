@@ -298,7 +298,7 @@ static void show(struct in *s, const char *path)
     o.profile_given = a & 4;
     o.slo.ttft_s = a & 8 ? 1 : NAN;
     o.slo.tpot_s = a & 16 ? 0.1 : NAN;
-    o.pue = a & 32 ? 1.3 : NAN;
+    o.pue.value = a & 32 ? 1.3 : 0;
     o.idle_w = a & 64 ? 100 : NAN;
     o.columns = 50;
     so.all = a & 128;

@@ -5,6 +5,7 @@
 
 #include "cli/cmds.h"
 #include "cli/mlperf_rounds.h"
+#include "cli/present.h"
 #include "show/round_compare.h"
 
 #include "base/banned.h"
@@ -12,7 +13,8 @@
 struct opts {
     struct jm_common common;
     struct jm_mlperf_cli rounds;
-    const char *a, *b, *pue;
+    const char *a, *b;
+    struct jm_pue pue;
     bool all, ascii;
 };
 
@@ -78,9 +80,9 @@ static int compare(struct jm_cli *cli, void *opts, struct jm_err *err)
     char name[2][512];
     const char *const names[2] = {name[0], name[1]};
     size_t n[2] = {0, 0}, sides = cli->n_operands;
-    struct jm_round_show show = {.width = cli->term.width, .color = cli->term.out_color, .ascii = o->ascii};
-    int rc = o->pue ? jm_round_pue_parse(o->pue, &show.pue, err) : 0;
-    if (!rc && sides == 1 && (!o->a || !o->b))
+    struct jm_round_show show = {.width = cli->term.width, .color = cli->term.out_color, .ascii = o->ascii, .pue = o->pue};
+    int rc = 0;
+    if (sides == 1 && (!o->a || !o->b))
         rc =
             jm_err_set(err, JM_EUSAGE,
                        "one folder has two sides only with --a and --b; usage: joulemark mlperf compare A B");
@@ -120,7 +122,7 @@ static const struct jm_opt table[] = {
     {"a", 0, JM_OPT_STR, offsetof(struct opts, a), .arg = "LIST",
      .help = "Of A only what has this in its system, submitter, accelerator or round."},
     {"b", 0, JM_OPT_STR, offsetof(struct opts, b), .arg = "LIST", .help = "The same of B."},
-    {"pue", 0, JM_OPT_STR, offsetof(struct opts, pue), .arg = "VALUE",
+    {"pue", 0, JM_OPT_PARSE, offsetof(struct opts, pue), .parse = jm_present_pue, .arg = "VALUE",
      .help = "Give facility figures in the JSON, labelled so; no ratio uses it."},
     JM_OPT_JSON,
     {"ascii", 0, JM_OPT_FLAG, offsetof(struct opts, ascii),

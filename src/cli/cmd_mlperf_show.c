@@ -7,6 +7,7 @@
 #include "cli/cmds.h"
 #include "cli/mlperf_rounds.h"
 #include "cli/path.h"
+#include "cli/present.h"
 #include "show/round.h"
 
 #include "base/banned.h"
@@ -14,7 +15,8 @@
 struct opts {
     struct jm_common common;
     struct jm_mlperf_cli rounds;
-    const char *columns, *sort, *html, *pue;
+    const char *columns, *sort, *html;
+    struct jm_pue pue;
     bool csv, ascii;
 };
 
@@ -56,10 +58,11 @@ static int show(struct jm_cli *cli, void *opts, struct jm_err *err)
                                  .ascii = o->ascii,
                                  .columns = o->columns,
                                  .sort = o->sort,
+                                 .pue = o->pue,
                                  .flush = to_stdout,
                                  .self = cli};
-    int rc = o->pue ? jm_round_pue_parse(o->pue, &show.pue, err) : 0;
-    if (!rc && cli->common->json && o->csv)
+    int rc = 0;
+    if (cli->common->json && o->csv)
         rc = jm_err_set(err, JM_EUSAGE, "--json and --csv cannot both go to standard output");
     if (!rc) /* a wrong name is told before hours of reading */
         rc = jm_round_columns_known(o->columns, o->sort, err);
@@ -97,9 +100,9 @@ static const struct jm_opt table[] = {
      .help = "Write CSV, every column a number or a name."},
     {"html", 0, JM_OPT_STR, offsetof(struct opts, html), .arg = "FILE",
      .help = "Also write one self-contained page with pictures."},
-    {"pue", 0, JM_OPT_STR, offsetof(struct opts, pue), .arg = "VALUE",
+    {"pue", 0, JM_OPT_PARSE, offsetof(struct opts, pue), .parse = jm_present_pue, .arg = "VALUE",
      .help = "Add a facility figure: VALUE times the energy at the wall, labelled so; 1.12 or, with its "
-             "category, 1.12,2."},
+             "category, 1.12,2 (as with show)."},
     {"ascii", 0, JM_OPT_FLAG, offsetof(struct opts, ascii),
      .help = "No characters beyond ASCII in the text."},
     JM_OPTS_ROUNDS(opts, rounds),

@@ -17,6 +17,11 @@ void jm_present_init(struct jm_present *p)
     *p = (struct jm_present){.profile = -1};
 }
 
+int jm_present_pue(void *at, const char *text, struct jm_err *err)
+{
+    return jm_pue_parse(text, at, err);
+}
+
 /* The contract that a run was recorded under holds until another one is given. */
 static double objective(const struct jm_run *run, int64_t given, const char *key)
 {
@@ -40,8 +45,7 @@ static void options(const struct jm_run *run, const struct jm_present *p, struct
     c->slo_given = p->slo_ttft || p->slo_tpot || p->slo_e2e;
     if (p->level > 0)
         c->level = p->level;
-    if (p->pue > 0)
-        c->pue = p->pue;
+    c->pue = p->pue;
     if (p->idle_w > 0)
         c->idle_w = p->idle_w;
 }

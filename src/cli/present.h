@@ -5,17 +5,21 @@
 #define JM_CLI_PRESENT_H
 
 #include "cli/cli.h"
+#include "model/pue.h"
 #include "model/words.h"
 
 struct jm_present {
     int profile;                         /* enum jm_profile, -1: chosen from the run */
     int64_t slo_ttft, slo_tpot, slo_e2e; /* ns, 0: the run's own, else none */
-    double level, pue, idle_w;           /* 0: not given */
+    double level, idle_w;                /* 0: not given */
+    struct jm_pue pue;
     bool all, ascii, no_script;
     const char *explain; /* show: a metric, NULL otherwise */
 };
 
 void jm_present_init(struct jm_present *p);
+/* Parser of --pue; at: struct jm_pue. */
+int jm_present_pue(void *at, const char *text, struct jm_err *err);
 
 /* Rows for the member `m` (a struct jm_present) of struct s. */
 #define JM_OPTS_SLO(s, m)                                                                                    \
@@ -55,8 +59,15 @@ void jm_present_init(struct jm_present *p);
          0.9999,                                                                                             \
          .help = "Level of the intervals.",                                                                  \
          .deflt = "0.95"},                                                                                   \
-        {"pue", 0,  JM_OPT_NUM, offsetof(struct s, m.pue),                                                   \
-         1,     10, .arg = "X", .help = "PUE of the site: adds the facility boundary, labelled with it."},   \
+        {"pue",                                                                                              \
+         0,                                                                                                  \
+         JM_OPT_PARSE,                                                                                       \
+         offsetof(struct s, m.pue),                                                                          \
+         .parse = jm_present_pue,                                                                            \
+         .arg = "VALUE",                                                                                     \
+         .help = "PUE of the site, 1 to 10: adds the facility boundary, labelled with it. After a comma "    \
+                 "period=2025, category=1, 2 or 3 (IT energy at the UPS, the PDU or the equipment; "         \
+                 "ISO/IEC 30134-2) and source=TEXT where they are known."},                                  \
         {"idle-power",                                                                                       \
          0,                                                                                                  \
          JM_OPT_POWER,                                                                                       \

@@ -36,8 +36,12 @@ static bool below_the_wall(const struct jm_calc *c, const struct jm_cut *wall, c
 {
     for (size_t i = 0; i < device->n_domain; i++) {
         bool inside = false;
-        for (size_t k = 0; k < wall->n_domain && !inside; k++)
-            inside = jm_domain_contains(c->r->tree, wall->domain[k], device->domain[i]);
+        for (size_t k = 0; k < wall->n_domain && !inside; k++) {
+            int at = wall->domain[k];
+            if (jm_domain_is_addend(c->r->tree->d[at].kind)) /* a supply of the inlet that holds it */
+                at = c->r->tree->d[at].parent;
+            inside = jm_domain_contains(c->r->tree, at, device->domain[i]);
+        }
         if (!inside)
             return false;
     }

@@ -54,6 +54,9 @@ struct jm_tree_facts {
     int absent;              /* GPUs that serve by env sut.gpus, and that are no domain of the run */
     bool sut_known;          /* env sut.gpus says which GPUs serve */
     int *row, *failed;       /* scratch of one cut: rows of each domain */
+    int *parts, *said;       /* scratch: what makes a domain up, and how many of those have a value */
+    int *pick;               /* scratch: which set of addends stands for a domain, by its group */
+    int *group;              /* of an addend: the first meter of the run of the kind that reads it, -1 none */
     unsigned char *in, *covered, *below;
 };
 
@@ -121,6 +124,11 @@ bool jm_request_qualifies(const struct jm_request *q, const struct jm_slo *slo);
 bool jm_slo_given(const struct jm_slo *slo);
 /* compute/results.c: the metrics of one window; compute/trials.c: over trials. */
 int jm_results_window(struct jm_calc *c, const struct jm_calc_window *w);
+/* The same at one boundary, of a cut. */
+int jm_results_boundary(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *cut);
+/* compute/facility.c: PUE times the energy at its point. JM_EUSAGE: the site is measured itself. */
+int jm_results_facility(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *wall,
+                        const struct jm_cut *site);
 /* compute/between.c */
 int jm_results_between(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *gpu,
                        const struct jm_cut *device, const struct jm_cut *wall);

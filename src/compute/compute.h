@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "model/pue.h"
 #include "model/report.h"
 #include "run/run.h"
 
@@ -18,12 +19,12 @@ struct jm_compute_opts {
     bool profile_given; /* false: mlperf for imported MLPerf sessions, else the strictest whose window length
                            fits */
     struct jm_slo slo;
-    bool slo_given; /* for every request, also of slices that have a contract of their own in the run */
-    double level;   /* of intervals; 0: 0.95 */
-    double pue;     /* NAN: none, then there is no facility result */
-    double idle_w;  /* NAN: none; loaded idle power of the whole system (wall, node), W, for net figures
-                     * where the run has no idle window */
-    int columns;    /* of series for pictures; 0: 800 */
+    bool slo_given;    /* for every request, also of slices that have a contract of their own in the run */
+    double level;      /* of intervals; 0: 0.95 */
+    struct jm_pue pue; /* value 0: none; a run with a reading of the site refuses one */
+    double idle_w;     /* NAN: none; loaded idle power of the whole system (wall, node), W, for net figures
+                        * where the run has no idle window */
+    int columns;       /* of series for pictures; 0: 800 */
 };
 
 void jm_compute_defaults(struct jm_compute_opts *o);

@@ -6,7 +6,10 @@
  *         only where they have no channel of their own.
  * device  the outermost measured domain of each branch below the node. Where a containing domain (module,
  *         Grace) fails and its parts are measured, the parts count: the set names what is in it.
- * node    PSU output of each host; wall: its inlets.
+ * node    PSU output of each host: what measures the node, else all of its supplies.
+ * wall    the inlets: what measures one, else all of its feeds; where inlets are not measured one by one,
+ *         the smallest thing that feeds them and is (chassis, PDU, shelf).
+ * facility  a reading of the site.
  *
  * Devices that should count and have no value are in `of` and not in `have`: a total never gets smaller
  * silently. */
@@ -84,17 +87,42 @@ static void serving(struct jm_calc *c)
             f->serving[d[i].parent] |= f->has_gpu[i];
 }
 
+/* Addends that one kind of instrument reads belong together. */
+static void groups(struct jm_calc *c)
+{
+    struct jm_tree_facts *f = &c->tree;
+    size_t n;
+    const struct jm_run_meter *m = jm_run_meters(c->run, &n);
+    for (size_t i = 0; i < f->n; i++)
+        f->group[i] = -1;
+    for (size_t i = 0; i < c->r->n_channels; i++) {
+        const struct jm_channel *ch = &c->r->channels[i];
+        if (ch->domain < 0 || !jm_energy_channel(ch) || ch->meter < 0 || (size_t)ch->meter >= n ||
+            f->group[ch->domain] >= 0)
+            continue;
+        int g = 0;
+        while (strcmp(m[g].name, m[ch->meter].name) != 0)
+            g++;
+        f->group[ch->domain] = g;
+    }
+}
+
 int jm_tree_facts_init(struct jm_calc *c)
 {
     struct jm_tree_facts *f = &c->tree;
     const struct jm_domain_tree *t = c->r->tree;
     size_t n = f->n = t->n;
     unsigned char *flag = calloc(n ? n : 1, 7);
-    f->row = calloc(n ? n : 1, 2 * sizeof *f->row);
+    f->row = calloc(n ? n : 1, 6 * sizeof *f->row);
     f->has_gpu = flag;
     if (!flag || !f->row)
         return no_memory(c);
     f->failed = f->row + n;
+    f->parts = f->row + 2 * n;
+    f->said = f->row + 3 * n;
+    f->pick = f->row + 4 * n;
+    f->group = f->row + 5 * n;
+    groups(c);
     f->serving = flag + n;
     f->metered = flag + 2 * n;
     f->in = flag + 3 * n;
@@ -138,6 +166,59 @@ static bool better(const struct jm_calc *c, const struct jm_energy_row *a, const
     return ca != cb ? ca : a->u < b->u;
 }
 
+/* Of the addends of one domain, the set of one kind of instrument that stands for it: one that is complete,
+ * then the one with more of its parts, then the surer one. */
+static void choose_addends(struct jm_calc *c, int up, size_t first)
+{
+    struct jm_tree_facts *f = &c->tree;
+    const struct jm_domain *d = c->r->tree->d;
+    double best_u = INFINITY;
+    f->pick[up] = -1;
+    for (size_t i = first; i < f->n; i++) {
+        int parts = 0, said = 0;
+        double u = 0;
+        bool seen = false;
+        if (d[i].parent != up || !jm_domain_is_addend(d[i].kind))
+            continue;
+        for (size_t k = first; k < i && !seen; k++)
+            seen = d[k].parent == up && d[k].kind == d[i].kind && f->group[k] == f->group[i];
+        for (size_t k = first; k < f->n && !seen; k++)
+            if (d[k].parent == up && d[k].kind == d[i].kind &&
+                (f->group[k] == f->group[i] || f->group[k] < 0)) {
+                parts++;
+                said += f->row[k] >= 0;
+                u += f->row[k] >= 0 ? c->r->energy[f->row[k]].u : 0;
+            }
+        bool whole = parts && said == parts, had = f->parts[up] && f->said[up] == f->parts[up];
+        if (seen || (had && !whole) ||
+            (had == whole && (said < f->said[up] || (said == f->said[up] && u >= best_u))))
+            continue;
+        f->parts[up] = parts;
+        f->said[up] = said;
+        f->pick[up] = f->group[i];
+        best_u = u;
+    }
+}
+
+/* What is made up of parts that can stand for it: an inlet of supplies, a node of their outputs, a feeder of
+ * inlets. */
+static void count_parts(struct jm_calc *c)
+{
+    struct jm_tree_facts *f = &c->tree;
+    const struct jm_domain *d = c->r->tree->d;
+    memset(f->parts, 0, 2 * f->n * sizeof *f->parts);
+    for (size_t i = f->n; i-- > 0;) {
+        int up = d[i].parent;
+        if (jm_domain_is_inlet(d[i].kind) || d[i].kind == JM_D_NODE)
+            choose_addends(c, (int)i, i + 1);
+        if (up >= 0 && jm_domain_is_feeder(d[up].kind) &&
+            (jm_domain_is_inlet(d[i].kind) || jm_domain_is_feeder(d[i].kind))) {
+            f->parts[up]++;
+            f->said[up] += f->row[i] >= 0 || (f->parts[i] && f->said[i] == f->parts[i]);
+        }
+    }
+}
+
 /* The row of each domain: its best instrument, or one that failed. */
 static void pick_rows(struct jm_calc *c, const struct jm_calc_window *w, bool estimate)
 {
@@ -160,6 +241,7 @@ static void pick_rows(struct jm_calc *c, const struct jm_calc_window *w, bool es
         if (up >= 0)
             f->below[up] |= f->row[i] >= 0 || f->below[i];
     }
+    count_parts(c);
 }
 
 /* A GPU below d has a channel of its own. */
@@ -183,8 +265,9 @@ static bool in_boundary(const struct jm_calc *c, enum jm_boundary b, enum jm_cut
         return c->tree.serving[i] &&
                (is_gpu(d) || (d->kind == JM_D_MODULE && c->tree.row[i] >= 0 && !gpus_speak(c, i)));
     case JM_B_DEVICE: return (kinds[d->kind] & OF_DEVICE) != 0;
-    case JM_B_NODE: return d->kind == JM_D_NODE;
-    case JM_B_WALL: return d->kind == JM_D_INLET_AC || d->kind == JM_D_INLET_DC;
+    case JM_B_NODE: return d->kind == JM_D_NODE || d->kind == JM_D_PSU_OUTPUT;
+    case JM_B_WALL: return jm_domain_is_inlet(d->kind) || jm_domain_is_feeder(d->kind) || d->kind == JM_D_PSU;
+    case JM_B_FACILITY: return d->kind == JM_D_SITE;
     default: return false;
     }
 }
@@ -198,10 +281,22 @@ static enum take decide(const struct jm_calc *c, enum jm_boundary b, enum jm_cut
     /* psys is often in another unit than it says: what is below it goes before it */
     if (c->r->tree->d[i].kind == JM_D_PSYS && f->below[i])
         return TAKE_NO;
+    enum jm_domain_kind kind = c->r->tree->d[i].kind;
+    int up = c->r->tree->d[i].parent;
+    bool feeder = jm_domain_is_feeder(kind), whole = f->parts[i] && f->said[i] == f->parts[i],
+         addend = jm_domain_is_addend(kind) && up >= 0;
+    if (addend && f->group[i] >= 0 && f->pick[up] != f->group[i]) /* another instrument's set stands */
+        return TAKE_NO;
+    if (feeder && whole) /* its inlets speak for themselves */
+        return TAKE_NO;
     if (f->row[i] >= 0)
         return TAKE_ROW;
     if (of != JM_CUT_MEASURED)
         return f->failed[i] >= 0 && of == JM_CUT_ESTIMATED ? TAKE_MISSING : TAKE_NO;
+    if (f->said[i]) /* its parts stand for it; those that are silent are missing */
+        return TAKE_NO;
+    if (addend && f->failed[i] < 0)
+        return f->said[up] ? TAKE_MISSING : TAKE_NO;
     if (b == JM_B_DEVICE && (k & FALLS) && f->below[i])
         return TAKE_NO;
     if (f->failed[i] >= 0)

@@ -15,7 +15,6 @@ void jm_compute_defaults(struct jm_compute_opts *o)
     *o = (struct jm_compute_opts){.profile = JM_PROFILE_SCREENING,
                                   .slo = {NAN, NAN, NAN},
                                   .level = 0.95,
-                                  .pue = NAN,
                                   .idle_w = NAN,
                                   .columns = 800};
 }

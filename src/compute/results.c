@@ -427,7 +427,7 @@ static int by_gauge(struct jm_calc *c, const struct jm_calc_window *w, const str
     return 0;
 }
 
-static int at_boundary(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *cut)
+int jm_results_boundary(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *cut)
 {
     int rc = energies(c, w, cut);
     if (!rc)
@@ -457,42 +457,26 @@ static int other_gpus(struct jm_calc *c, const struct jm_calc_window *w)
     return 0;
 }
 
-/* PUE applies at the IT point, the wall; the product is labelled with it. */
-static int facility(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *wall)
-{
-    double pue = c->o->pue;
-    struct jm_cut f = *wall;
-    if (!(pue >= 1) || !isfinite(pue) || !wall->usable)
-        return 0;
-    f.boundary = JM_B_FACILITY;
-    f.e.joules *= pue;
-    f.e.u *= pue;
-    f.e.gain_bound *= pue;
-    f.provenance = jm_provenance_worse(f.provenance, JM_P_DECLARED);
-    f.set = jm_report_text(c->r, "facility{PUE %.4g x %s}", pue, wall->set);
-    return f.set ? at_boundary(c, w, &f) : no_memory(c);
-}
-
 int jm_results_window(struct jm_calc *c, const struct jm_calc_window *w)
 {
-    static const enum jm_boundary order[] = {JM_B_GPU, JM_B_DEVICE, JM_B_NODE, JM_B_WALL};
-    struct jm_cut cut[4], est;
+    static const enum jm_boundary order[] = {JM_B_GPU, JM_B_DEVICE, JM_B_NODE, JM_B_WALL, JM_B_FACILITY};
+    struct jm_cut cut[5], est;
     int rc = 0;
-    for (size_t i = 0; !rc && i < 4; i++) {
+    for (size_t i = 0; !rc && i < 5; i++) {
         rc = jm_cut_make(c, w, order[i], JM_CUT_MEASURED, &cut[i]);
         if (!rc && cut[i].usable)
-            rc = at_boundary(c, w, &cut[i]);
+            rc = jm_results_boundary(c, w, &cut[i]);
         if (!rc && i == 0)
             rc = other_gpus(c, w);
     }
     if (!rc)
         rc = jm_cut_make(c, w, JM_B_DEVICE, JM_CUT_ESTIMATED, &est);
     if (!rc && est.usable)
-        rc = at_boundary(c, w, &est);
+        rc = jm_results_boundary(c, w, &est);
     if (!rc)
         rc = jm_results_between(c, w, &cut[0], &cut[1], &cut[3]);
     if (!rc)
-        rc = facility(c, w, &cut[3]);
+        rc = jm_results_facility(c, w, &cut[3], &cut[4]);
     if (!rc && c->r->has_requests && w->w->role == JM_R_MEASURE)
         rc = jm_results_throughput(c, w);
     return rc;

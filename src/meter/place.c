@@ -15,7 +15,8 @@ static const char *host_of(const struct jm_meter_env *env, const char *host)
 
 static bool is_container(int kind)
 {
-    return kind == JM_D_SITE || kind == JM_D_RACK || kind == JM_D_CHASSIS;
+    return kind == JM_D_SITE || kind == JM_D_RACK || kind == JM_D_PDU || kind == JM_D_SHELF ||
+           kind == JM_D_CHASSIS;
 }
 
 /* The key of a container's domain: the name that `contains` of others calls it by. */

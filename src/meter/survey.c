@@ -66,8 +66,12 @@ static enum jm_boundary boundary_of(const struct jm_domain_tree *t, const struct
     case JM_D_HBM:
     case JM_D_APU:
     case JM_D_MODULE: return JM_B_GPU;
+    case JM_D_PSU_OUTPUT:
     case JM_D_NODE:
     case JM_D_CHASSIS: return JM_B_NODE;
+    case JM_D_PDU:
+    case JM_D_SHELF:
+    case JM_D_PSU:
     case JM_D_INLET_AC:
     case JM_D_INLET_DC: return JM_B_WALL;
     case JM_D_SITE:

@@ -8,9 +8,10 @@
 #include "base/banned.h"
 
 static const char *const names[JM_D_COUNT] = {
-    "site", "rack",  "chassis",  "inlet_ac", "inlet_dc", "psu_loss", "node", "module", "grace",
-    "cpu",  "sysio", "psys",     "package",  "core",     "uncore",   "dram", "tray",   "gpu",
-    "hbm",  "apu",   "nvswitch", "nic",      "storage",  "fans",     "rail", "psu"};
+    "site",    "rack",   "pdu",   "shelf", "chassis",   "inlet_ac", "inlet_dc", "psu_loss",
+    "node",    "module", "grace", "cpu",   "sysio",     "psys",     "package",  "core",
+    "uncore",  "dram",   "tray",  "gpu",   "hbm",       "apu",      "nvswitch", "nic",
+    "storage", "fans",   "rail",  "psu",   "psu_output"};
 
 const char *jm_domain_kind_name(int kind)
 {
@@ -66,11 +67,34 @@ int jm_domain_add(struct jm_domain_tree *t, int parent, enum jm_domain_kind kind
 
 int jm_domain_host(struct jm_domain_tree *t, const char *host, struct jm_err *err)
 {
-    for (size_t i = 0; i < t->n; i++) /* where a configuration has put it into a rack or behind DC */
-        if (t->d[i].kind == JM_D_NODE && strncmp(t->d[i].key, host, sizeof t->d[i].key - 1) == 0)
+    int inlet = -1;
+    for (size_t i = 0; i < t->n; i++) { /* where a configuration has put it into a rack or behind DC */
+        const struct jm_domain *d = &t->d[i];
+        if (strncmp(d->key, host, sizeof d->key - 1) != 0)
+            continue;
+        if (d->kind == JM_D_NODE)
             return (int)i;
-    int inlet = jm_domain_add(t, -1, JM_D_INLET_AC, host, host, err);
+        if (inlet < 0 && jm_domain_is_inlet(d->kind))
+            inlet = (int)i;
+    }
+    if (inlet < 0)
+        inlet = jm_domain_add(t, -1, JM_D_INLET_AC, host, host, err);
     return inlet < 0 ? inlet : jm_domain_add(t, inlet, JM_D_NODE, host, host, err);
+}
+
+bool jm_domain_is_addend(enum jm_domain_kind kind)
+{
+    return kind == JM_D_PSU || kind == JM_D_PSU_OUTPUT;
+}
+
+bool jm_domain_is_inlet(enum jm_domain_kind kind)
+{
+    return kind == JM_D_INLET_AC || kind == JM_D_INLET_DC;
+}
+
+bool jm_domain_is_feeder(enum jm_domain_kind kind)
+{
+    return kind == JM_D_CHASSIS || kind == JM_D_PDU || kind == JM_D_SHELF;
 }
 
 bool jm_domain_contains(const struct jm_domain_tree *t, int a, int b)

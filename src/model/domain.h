@@ -2,10 +2,16 @@
 /* The domain tree: what physically is inside a quantity. A node contains everything below it, so a boundary
  * is a cut through the tree and no joule is counted with one that contains it.
  *
- *   site > rack > chassis > inlet (AC or DC) > { psu_loss, node > { module > { grace > {cpu, sysio, dram},
- * gpu > hbm }, psys > package > {core, uncore}, dram, tray > { gpu, nvswitch }, nic, storage, fans } }
+ *   site > rack > { pdu, shelf } > chassis > inlet (AC or DC) > { psu.., psu_loss, node > { psu_output..,
+ *     module > { grace > {cpu, sysio, dram}, gpu > hbm }, psys > package > {core, uncore}, dram,
+ *     tray > { gpu, nvswitch }, nic, storage, fans } }
  *
- * A module may hold several GPUs, a chassis several nodes; an APU is one domain for CPU and GPU. */
+ * A module may hold several GPUs, an inlet or a chassis several nodes (shared supplies); an APU is one domain
+ * for CPU and GPU. The psu of an inlet (inputs of its supplies, or the outlets that lead to them) make it up
+ * between them, and so do the psu_output the node: they are addends, and all of them are needed. Such sets of
+ * two kinds of instruments (outlets of PDUs, inputs as the BMC sees them) are alternatives. What measures all
+ * of one inlet sits on the inlet itself: an alternative too, never an addend. A pdu is an outlet, branch or
+ * PDU that feeds several inlets; a shelf holds the rectifiers of the DC inlets below it. */
 #ifndef JM_MODEL_DOMAIN_H
 #define JM_MODEL_DOMAIN_H
 
@@ -18,6 +24,8 @@
 enum jm_domain_kind {
     JM_D_SITE,
     JM_D_RACK,
+    JM_D_PDU,   /* an outlet, branch or PDU that feeds several inlets */
+    JM_D_SHELF, /* rectifiers of a rack, by their AC side */
     JM_D_CHASSIS,
     JM_D_INLET_AC,
     JM_D_INLET_DC,
@@ -40,8 +48,9 @@ enum jm_domain_kind {
     JM_D_NIC,
     JM_D_STORAGE,
     JM_D_FANS,
-    JM_D_RAIL, /* a board rail that is no known part */
-    JM_D_PSU,  /* input of one power supply: with its siblings it is the inlet */
+    JM_D_RAIL,       /* a board rail that is no known part */
+    JM_D_PSU,        /* input of one power supply: with its siblings it is the inlet */
+    JM_D_PSU_OUTPUT, /* output of one power supply: with its siblings it is the node */
     JM_D_COUNT
 };
 
@@ -67,10 +76,16 @@ void jm_domain_tree_release(struct jm_domain_tree *t);
  * same parent is the same domain. */
 int jm_domain_add(struct jm_domain_tree *t, int parent, enum jm_domain_kind kind, const char *key,
                   const char *label, struct jm_err *err);
-/* The node of this host, made (below an AC inlet) when new. */
+/* The node of this host, wherever it is in the tree; made when new, below the inlet of that name (AC or DC),
+ * which is made too where there is none. */
 int jm_domain_host(struct jm_domain_tree *t, const char *host, struct jm_err *err);
 /* True when a is b or contains it. */
 bool jm_domain_contains(const struct jm_domain_tree *t, int a, int b);
+/* What makes up its parent together with its like: psu its inlet, psu_output its node. */
+bool jm_domain_is_addend(enum jm_domain_kind kind);
+bool jm_domain_is_inlet(enum jm_domain_kind kind);
+/* Feeds inlets: chassis, pdu, shelf. */
+bool jm_domain_is_feeder(enum jm_domain_kind kind);
 /* First domain of the kind, or -1; after gives the next one (start with -1). */
 int jm_domain_next(const struct jm_domain_tree *t, enum jm_domain_kind kind, int after);
 

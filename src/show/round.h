@@ -9,13 +9,8 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "model/pue.h"
 #include "model/round.h"
-
-/* Power usage effectiveness, 0: not given. category: "1", "2", "3" or "" (ISO/IEC 30134-2). */
-struct jm_round_pue {
-    double value;
-    char category[4];
-};
 
 struct jm_round_show {
     int width;                  /* text: columns */
@@ -23,7 +18,7 @@ struct jm_round_show {
     bool ascii;                 /* text: no other characters */
     bool detail;                /* text and HTML: the page of the only session */
     const char *columns, *sort; /* lists of column names parted by commas; NULL: as it fits */
-    struct jm_round_pue pue;
+    struct jm_pue pue;
     /* called when much has been written, so that no table is held twice; may empty the string. NULL: no */
     void (*flush)(void *self, struct jm_str *s);
     void *self;
@@ -44,7 +39,5 @@ int jm_round_sort(struct jm_round_table *t, const char *list, struct jm_err *err
 
 /* JM_EUSAGE where a list names what is no column, either may be NULL. */
 int jm_round_columns_known(const char *columns, const char *sort, struct jm_err *err);
-/* "1.12" or "1.12,2": value from 1 to 10 and a category. */
-int jm_round_pue_parse(const char *text, struct jm_round_pue *out, struct jm_err *err);
 
 #endif

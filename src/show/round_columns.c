@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/near.h"
-#include "base/num.h"
 
 #include "base/banned.h"
 
@@ -379,28 +378,4 @@ int jm_round_columns_known(const char *columns, const char *sort, struct jm_err 
     struct jm_round_table none = {0};
     int n = columns ? jm_round_column_list(columns, c, err) : 0;
     return n < 0 ? n : jm_round_sort(&none, sort, err);
-}
-
-int jm_round_pue_parse(const char *text, struct jm_round_pue *out, struct jm_err *err)
-{
-    struct jm_span rest = jm_span_of(text), value, category;
-    *out = (struct jm_round_pue){0};
-    if (!jm_span_field(&rest, ',', &value) || jm_num_double(jm_span_trim(value), &out->value) ||
-        !(out->value >= 1 && out->value <= 10))
-        return jm_err_set(
-            err, JM_EUSAGE,
-            "--pue: \"%.40s\" is no PUE: a number from 1 to 10, and a category 1, 2 or 3 after a "
-            "comma where it is known",
-            text);
-    if (jm_span_field(&rest, ',', &category)) {
-        category = jm_span_trim(category);
-        if (category.n != 1 || category.p[0] < '1' || category.p[0] > '3' ||
-            jm_span_field(&rest, ',', &value))
-            return jm_err_set(err, JM_EUSAGE,
-                              "--pue: \"%.40s\": the category is 1 (at the UPS), 2 (at the PDU) or 3 (at the "
-                              "equipment)",
-                              text);
-        out->category[0] = category.p[0];
-    }
-    return 0;
 }

@@ -226,7 +226,7 @@ static void validity(struct jm_jsonw *w, const struct jm_round_row *r, bool sess
     jm_jsonw_end(w);
 }
 
-static void facility(struct jm_jsonw *w, const struct jm_round_row *r, const struct jm_round_pue *pue)
+static void facility(struct jm_jsonw *w, const struct jm_round_row *r, const struct jm_pue *pue)
 {
     if (!(pue->value > 0))
         return;

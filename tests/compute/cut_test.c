@@ -375,6 +375,142 @@ static void antichain(void **state)
     }
 }
 
+/* Two feeds of one inlet (outlets of two PDUs, 400 and 350 W): addends. The supplies behind them give 380 and
+ * 330 W: addends of the node, and no device beside the GPU (500 W). */
+static void redundant_supplies(void **state)
+{
+    struct syn s;
+    (void)state;
+    begin(&s, "feeds");
+    syn_gauge(&s, syn_domain(&s, s.inlet, JM_D_PSU, "a"), "power", 400, -3, 13);
+    syn_gauge(&s, syn_domain(&s, s.inlet, JM_D_PSU, "b"), "power", 350, -3, 13);
+    syn_gauge(&s, syn_domain(&s, s.node, JM_D_PSU_OUTPUT, "1"), "power", 380, -3, 13);
+    syn_gauge(&s, syn_domain(&s, s.node, JM_D_PSU_OUTPUT, "2"), "power", 330, -3, 13);
+    syn_gpu(&s, "GPU-a", 500, -3, 13);
+    end(&s, NULL);
+    expect(&s, JM_B_WALL, 750, "wall{psu x 2}", 2, 2);
+    expect(&s, JM_B_NODE, 710, "node{psu_output x 2}", 2, 2);
+    expect(&s, JM_B_DEVICE, 500, "device{gpu}", 1, 1);
+    NEAR(syn_value(&s, "energy.unexplained", JM_B_WALL, 0), 2500);
+    syn_end(&s);
+}
+
+/* What measures the whole inlet goes before its feeds, and is not added to them. */
+static void a_wall_meter_and_both_outlets(void **state)
+{
+    struct syn s;
+    (void)state;
+    begin(&s, "feeds_and_wall");
+    syn_gauge(&s, syn_domain(&s, s.inlet, JM_D_PSU, "a"), "power", 400, -3, 13);
+    syn_gauge(&s, syn_domain(&s, s.inlet, JM_D_PSU, "b"), "power", 350, -3, 13);
+    syn_wall(&s, 752, -3, 13);
+    end(&s, NULL);
+    expect(&s, JM_B_WALL, 752, "wall{inlet_ac}", 1, 1);
+    syn_end(&s);
+}
+
+/* One of two feeds is silent (it was never read; its supply reads null): the wall is not the other one. */
+static void a_silent_feed(void **state)
+{
+    struct syn s;
+    (void)state;
+    for (int failed = 0; failed < 2; failed++) {
+        begin(&s, "feed_lost");
+        int b;
+        syn_gauge(&s, syn_domain(&s, s.inlet, JM_D_PSU, "a"), "power", 400, -3, 13);
+        b = syn_domain(&s, s.inlet, JM_D_PSU, "b");
+        int c = failed ? syn_gauge(&s, b, "power", 1, 1, 0) : -1;
+        for (int t = -2; failed && t <= 12; t++)
+            syn_reading(&s, c, t, 0, JM_S_ABSENT);
+        syn_gpu(&s, "GPU-a", 300, -3, 13);
+        end(&s, NULL);
+        expect(&s, JM_B_WALL, 400, "wall{psu x 2}", 1, 2);
+        syn_end(&s);
+    }
+}
+
+/* A PDU feeds two hosts. Measured alone it stands for both; with both inlets measured it stands aside. */
+static void a_pdu_of_two_hosts(void **state)
+{
+    struct syn s;
+    (void)state;
+    for (int inlets = 0; inlets < 3; inlets++) {
+        begin(&s, "pdu");
+        int pdu = syn_domain(&s, syn_domain(&s, -1, JM_D_RACK, "r1"), JM_D_PDU, "pdu-1");
+        syn_gauge(&s, pdu, "power", 1500, -3, 13);
+        for (int h = 0; h < 2; h++) {
+            char name[16];
+            snprintf(name, sizeof name, "h%d", h);
+            int inlet = syn_domain(&s, pdu, JM_D_INLET_AC, name),
+                node = syn_domain(&s, inlet, JM_D_NODE, name);
+            if (h < inlets)
+                syn_gauge(&s, inlet, "power", 700, -3, 13);
+            syn_counter(&s, syn_domain(&s, node, JM_D_GPU, name), name, 400, -3, 13);
+        }
+        end(&s, NULL);
+        if (inlets == 2)
+            expect(&s, JM_B_WALL, 1400, "wall{inlet_ac x 2}", 2, 2);
+        else
+            expect(&s, JM_B_WALL, 1500, "wall{pdu}", 1, 1);
+        syn_end(&s);
+    }
+}
+
+/* Shared supplies: one inlet of a chassis with two nodes, whose hosts are found where they are. */
+static void one_inlet_of_two_nodes(void **state)
+{
+    struct syn s;
+    struct jm_err e = {0};
+    (void)state;
+    begin(&s, "chassis");
+    int inlet = syn_domain(&s, syn_domain(&s, -1, JM_D_CHASSIS, "c1"), JM_D_INLET_AC, "c1"), n[2];
+    syn_gauge(&s, inlet, "power", 1300, -3, 13);
+    for (int h = 0; h < 2; h++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%d", h);
+        n[h] = syn_domain(&s, inlet, JM_D_NODE, name);
+        assert_int_equal(jm_domain_host(&s.tree, name, &e), n[h]);
+        syn_counter(&s, syn_domain(&s, n[h], JM_D_GPU, name), name, 400, -3, 13);
+    }
+    /* a host whose inlet is known as DC gets its node below it */
+    int dc = syn_domain(&s, -1, JM_D_INLET_DC, "n9"), n9 = jm_domain_host(&s.tree, "n9", &e);
+    assert_int_equal(s.tree.d[n9].parent, dc);
+    end(&s, NULL);
+    expect(&s, JM_B_WALL, 1300, "wall{inlet_ac}", 1, 1);
+    syn_end(&s);
+}
+
+/* PUE 1.2 of 700 W at the wall: 8400 J in 10 s, declared. With a reading of the site it is refused, and the
+ * site is the facility. */
+static void facility(void **state)
+{
+    struct syn s;
+    struct jm_compute_opts o;
+    struct jm_report *none = NULL;
+    struct jm_err e = {0};
+    (void)state;
+    jm_compute_defaults(&o);
+    o.pue.value = 1.2;
+    o.pue.category[0] = '1';
+    begin(&s, "pue");
+    syn_wall(&s, 700, -3, 13);
+    end(&s, &o);
+    const struct jm_result *x = energy(&s, JM_B_FACILITY);
+    assert_non_null(x);
+    NEAR(x->q.value, 8400);
+    assert_int_equal(x->q.provenance, JM_P_DECLARED);
+    assert_non_null(strstr(x->q.u.excludes, "UPS"));
+    syn_end(&s);
+    begin(&s, "site");
+    syn_wall(&s, 700, -3, 13);
+    syn_gauge(&s, syn_domain(&s, -1, JM_D_SITE, "hall"), "power", 5000, -3, 13);
+    end(&s, NULL);
+    expect(&s, JM_B_FACILITY, 5000, "facility{site}", 1, 1);
+    assert_int_equal(jm_compute(s.run, &o, &none, &e), JM_EUSAGE);
+    assert_non_null(strstr(e.text, "twice"));
+    syn_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +531,12 @@ int main(void)
         cmocka_unit_test(not_metered),
         cmocka_unit_test(estimate_beside),
         cmocka_unit_test(antichain),
+        cmocka_unit_test(redundant_supplies),
+        cmocka_unit_test(a_wall_meter_and_both_outlets),
+        cmocka_unit_test(a_silent_feed),
+        cmocka_unit_test(a_pdu_of_two_hosts),
+        cmocka_unit_test(one_inlet_of_two_nodes),
+        cmocka_unit_test(facility),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

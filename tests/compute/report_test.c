@@ -24,7 +24,7 @@ static void worked_example(void **state)
     jm_compute_defaults(&o);
     o.slo.ttft_s = 0.2;
     o.slo.tpot_s = 0.001;
-    o.pue = 1.3;
+    o.pue.value = 1.3;
     o.idle_w = 2400;
     syn_begin(&s, "worked_example");
     for (int g = 0; g < 8; g++) {
