@@ -4,6 +4,7 @@
 #include "sim_main.h"
 
 #include "engine/options.h"
+#include "node/cmd_virtual.h"
 #include "simgpu_conf.h"
 #include "simgpu_json.h"
 #include "simgpu_open.h"
@@ -57,7 +58,9 @@ static void help(void)
          "  --gpus N              GPUs of the node (8)\n"
          "  --state FILE          keep the state of the GPUs under this name\n"
          "  --truth FILE          at the end, write what really happened (GPUs and requests)\n"
-         "  --lib FILE            another libnvidia-ml.so.1\n\n"
+         "  --lib FILE            another libnvidia-ml.so.1\n"
+         "  --minutes N           the whole node and all its instruments in virtual time instead,\n"
+         "                        without waiting; --minutes 1 --help tells more\n\n"
          "Every option of joulemark-sim gpu but --waveform and --virtual describes the GPUs, every\n"
          "other one of joulemark-sim engine all engines (--speed, --api-key, ...). --fault is about\n"
          "GPUs; an engine has fault= among its own options.");
@@ -415,6 +418,8 @@ static int serve(struct node *nd)
 int sim_cmd_node(int argc, char **argv)
 {
     char why[512];
+    if (sim_node_is_virtual(argc, argv))
+        return sim_node_virtual(argc, argv);
     struct node *nd = calloc(1, sizeof *nd);
     if (!nd)
         return sim_fail(SIM_SYSTEM, "no memory.");

@@ -6,6 +6,7 @@
 
 #include "cli/cmds.h"
 #include "cli/find.h"
+#include "cli/simrun.h"
 
 #include "base/banned.h"
 
@@ -16,6 +17,8 @@ static int sim(struct jm_cli *cli, void *opts, struct jm_err *err)
     int rc = jm_find_sim(path, err);
     if (rc)
         return rc;
+    if (jm_simrun_asked(cli))
+        return jm_simrun(cli, path, err);
     /* rest begins after the command's name, so the word before it is there to become the program's name */
     char **argv = cli->rest - 1;
     argv[0] = path;
@@ -32,8 +35,12 @@ const struct jm_cmd jm_cmd_sim = {
     .usage = "{gpu|engine|node|ptd|analyzer} [OPTIONS]",
     .description =
         "Runs joulemark-sim, which is installed beside joulemark: joulemark sim --help lists its parts and "
-        "options. Nothing that a simulated part says is ever shown as measured.",
-    .examples = "joulemark sim node # eight simulated GPUs and an engine on them",
+        "options.\n\n"
+        "sim node --minutes N -o FILE simulates a node with every instrument on it in virtual time, without "
+        "waiting, and writes a run file; --label and --force are as in import. Nothing that a simulated part "
+        "says is ever shown as measured.",
+    .examples = "joulemark sim node # eight simulated GPUs and an engine on them\n"
+                "joulemark sim node --minutes 10 -o out/node.jmr # from the board to the wall, at once",
     .flags = JM_CMD_RAW,
     .fn = sim,
 };

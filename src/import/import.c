@@ -28,6 +28,7 @@ extern const struct jm_importer jm_import_inferencex;
 extern const struct jm_importer jm_import_loadgen;
 extern const struct jm_importer jm_import_aiperf, jm_import_genai_perf, jm_import_guidellm;
 extern const struct jm_importer jm_import_inference_perf;
+extern const struct jm_importer jm_import_sim_node;
 
 /* clang-format off: one line an importer */
 const struct jm_importer *const jm_importers[] = {
@@ -49,6 +50,7 @@ const struct jm_importer *const jm_importers[] = {
     &jm_import_trtllm_bench,
     &jm_import_inferencex,
     &jm_import_llama_bench,
+    &jm_import_sim_node,
     NULL,
 };
 /* clang-format on */
