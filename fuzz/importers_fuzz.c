@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"vllm",         "sglang",         "llama-bench", "llmperf",
                                         "evalscope",    "hf-benchmarker", "fmperf",      "genai-bench",
-                                        "trtllm-bench", "inferencex",     "loadgen"};
+                                        "trtllm-bench", "inferencex",     "loadgen",     "sim-node"};
     static char in[64], out[64];
     struct jm_import_opts o = {.label = "fuzz", .overwrite = true};
     struct jm_err err;

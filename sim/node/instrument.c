@@ -199,7 +199,7 @@ int inst_read(const struct inst *in, int (*put)(void *, const struct inst_readin
             if (due < b && next > b)
                 next = b;
         }
-        due = next > t + cost ? next : t + cost + 1;
+        due = next > t + cost + 20001 ? next : t + cost + 20001; /* the next may be as early as that */
     }
     return rc;
 }

@@ -20,7 +20,8 @@ struct run {
     struct plant *pl;
     struct sim_model m;
     int64_t now;
-    int first, share; /* boards first .. first + model.gpus - 1; engines beside it */
+    int first, share;          /* boards first .. first + model.gpus - 1; engines beside it */
+    double spread[PLANT_GPUS]; /* boards of one kind differ by some percent at the same work */
     float *busy;
     struct job *job;
     size_t jobs, next;
@@ -38,7 +39,7 @@ static void power(struct run *r, int64_t t0, int64_t t1, double w, bool busy)
             return;
         double part = (double)(end - t) / (double)PLANT_STEP_NS;
         for (int g = 0; g < r->m.gpus; g++)
-            pl->part[pl->first_gpu + r->first + g].p[i] += w * part;
+            pl->part[pl->first_gpu + r->first + g].p[i] += w * r->spread[g] * part;
         r->busy[i] += busy ? (float)(part / r->share) : 0;
         t = end;
     }
@@ -151,7 +152,9 @@ int plant_load(struct plant *pl, float *busy, char *why, size_t n)
         struct run r = {.pl = pl, .m = m, .first = e * m.gpus, .share = engines, .busy = busy};
         double full = capacity(&m, c);
         size_t first = pl->reqs;
-        uint64_t seed = sim_mix((uint64_t)c->seed, (uint64_t)e + 11);
+        uint64_t seed = sim_mix((uint64_t)c->seed, (uint64_t)e + 11), s = seed + 1;
+        for (int g = 0; g < m.gpus && g < PLANT_GPUS; g++)
+            r.spread[g] = 1 + 0.03 * (2 * plant_uniform(&s) - 1);
         pl->capacity += full;
         if (arrivals(&r, full * c->load, seed, e) < 0 || serve(&r, first, seed) < 0)
             return -1;

@@ -158,7 +158,7 @@ static void host(struct plant *pl, const struct places *w, const float *busy)
             double x = c->cpu_idle_w + c->cpu_busy_w * busy[i] * (k ? 0.6 : 1) + c->cpu_own_w * own[k];
             x = fmax(x, 0.5 * c->cpu_idle_w);
             pl->part[pl->first_package + k].p[i] = x;
-            cpu += x / (c->cpu_idle_w + c->cpu_busy_w);
+            cpu += x / fmax(1, c->cpu_idle_w + c->cpu_busy_w);
         }
         if (plant_uniform(&s) < STEP_S / 8) /* a write to disk about every eight seconds */
             disk = 0.5 + plant_uniform(&s);
