@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/timex.h>
 #include <time.h>
 
 #include "base/banned.h"
@@ -87,6 +88,16 @@ struct jm_clock jm_clock_virtual(struct jm_vclock *vc, int64_t *shared_now)
 int64_t jm_clock_cpu_self(void)
 {
     return kernel_now(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void jm_clock_kernel(struct jm_kernel_clock *out)
+{
+    struct timex t = {0}; /* modes 0: read only */
+    out->state = ntp_adjtime(&t);
+    out->unsynchronised = t.status & STA_UNSYNC;
+    out->offset_ns = t.offset * (t.status & STA_NANO ? 1 : JM_NS_PER_US);
+    out->max_error_ns = t.maxerror * JM_NS_PER_US;
+    out->est_error_ns = t.esterror * JM_NS_PER_US;
 }
 
 /* Days since 1970-01-01 of a civil date and back (era arithmetic of 400 years). */

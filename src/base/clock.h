@@ -76,6 +76,14 @@ static inline int jm_clock_sleep_until(const struct jm_clock *c, int64_t mono_ns
 /* CPU time used by the calling process, ns (for its own cost). */
 int64_t jm_clock_cpu_self(void);
 
+/* What the kernel says of its own clock (ntp_adjtime(2)); nothing is set. */
+struct jm_kernel_clock {
+    int state;           /* what the call returned: 5 is TIME_ERROR, -1: it cannot be asked */
+    bool unsynchronised; /* STA_UNSYNC */
+    int64_t offset_ns, max_error_ns, est_error_ns;
+};
+void jm_clock_kernel(struct jm_kernel_clock *out);
+
 /* RFC 3339 in UTC with nanoseconds, "2026-11-29T15:08:00.123456789Z". buf holds at least 36 bytes; returns
  * buf. */
 #define JM_RFC3339_SIZE 36

@@ -20,6 +20,7 @@ const struct jm_cmd *const jm_cmd_table[] = {JM_COMMANDS NULL};
 
 const struct jm_env_row jm_env_table[] = {
     {"JM_LOG", "Least level of messages on standard error: debug, info, warn (the default) or error."},
+    {"JM_CHRONY_PORT", "Command port on which chronyd is asked for the clock error, where it is not 323."},
     {"JM_NVML_LIB", "NVML library to load where --nvml-lib is not given."},
     {"JM_SIM", "The joulemark-sim program to run; without it the one beside joulemark."},
     {"JOULEMARK_MARK_SOCKET", "Socket for `joulemark mark`; set for the child of `joulemark run`."},

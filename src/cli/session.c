@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/num.h"
 #include "cli/signals.h"
 #include "run/run.h"
 
@@ -57,6 +58,14 @@ static void name_selftest(struct jm_session *s)
         snprintf(s->selftest, sizeof s->selftest, "%s/.local/state/joulemark/selftest", home);
 }
 
+/* 0: chronyd's own. */
+static int chrony_port(void)
+{
+    int64_t port;
+    const char *text = getenv("JM_CHRONY_PORT");
+    return text && !jm_num_i64(jm_span_of(text), &port) && port > 0 && port < 65536 ? (int)port : 0;
+}
+
 int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_session_opts *o,
                     const char *verb, const char *source, const struct jm_meter_env *env, bool mark,
                     struct jm_err *err)
@@ -95,6 +104,7 @@ int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_se
         .no_edge = o->no_edge,
         .mark_socket = s->mark_socket[0] ? s->mark_socket : NULL,
         .selftest_cache = s->selftest[0] ? s->selftest : NULL,
+        .chrony_port = chrony_port(),
         .log = &cli->log,
     };
     rc = jm_recorder_new(&cfg, &s->rec, err);

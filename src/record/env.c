@@ -166,6 +166,7 @@ void jm_record_host(struct jm_recorder *r)
     put_file(r, "clock.source", sys, "/devices/system/clocksource/clocksource0/current_clocksource", &buf);
     put_file(r, "host.governor", sys, "/devices/system/cpu/cpu0/cpufreq/scaling_governor", &buf);
     sampling(r);
+    jm_record_clock_error(r, "start", jm_record_put_env);
     jm_str_release(&buf);
     if (!r->inline_mode)
         jm_record_drain(r); /* nothing runs yet: into the file at once */
@@ -221,6 +222,7 @@ void jm_record_end_facts(struct jm_recorder *r)
             put_now(r, key, "%s", f->value);
         }
     }
+    jm_record_clock_error(r, "end", put_now);
     if (r->pairs.steps)
         put_now(r, "clock.steps", "%u", r->pairs.steps);
     if (r->pairs.suspends) {

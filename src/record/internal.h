@@ -221,6 +221,10 @@ void jm_record_host(struct jm_recorder *r);
 void jm_record_end_facts(struct jm_recorder *r);
 void jm_record_put_env(struct jm_recorder *r, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* clocknote.c: the clock error of this host into the environment, as clock.error.WHEN.*; put is one of env.c.
+ */
+typedef void (*jm_clock_put_fn)(struct jm_recorder *r, const char *key, const char *fmt, ...);
+void jm_record_clock_error(struct jm_recorder *r, const char *when, jm_clock_put_fn put);
 /* pairs.c: takes a pair when one is due; the recorder thread's. */
 void jm_record_pairs(struct jm_recorder *r, int64_t now);
 /* scrape.c: texts of the engine right before or right after an edge; end of it all. */

@@ -36,6 +36,7 @@ struct jm_record_cfg {
     bool no_selftest;           /* bursts without the self-test before them; the run says so */
     const char *selftest_cache; /* file with the verdicts of earlier self-tests: one a boot, driver and set of
                                    devices is enough. NULL: always test */
+    int chrony_port;            /* chronyd's command port; 0: 323 */
     const struct jm_meter_ops *const *registry; /* NULL: jm_meter_registry */
     const struct jm_log *log;
 };
