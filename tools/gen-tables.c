@@ -9,6 +9,7 @@
 #include "compute/explain.h"
 #include "engine/telemetry.h"
 #include "import/import.h"
+#include "import/promdev.h"
 #include "meter/meter.h"
 #include "meter/nvml.h"
 #include "meter/survey.h"
@@ -340,6 +341,32 @@ static void importers(void)
         printf("| `%s` |", jm_importers[i]->name);
         cell(jm_importers[i]->reads);
         cell(jm_importers[i]->lacks ? jm_importers[i]->lacks : "");
+        putchar('\n');
+    }
+    puts("\n## Logs of devices\n\n"
+         "A log of nvidia-smi, amd-smi, rocm-smi, hl-smi, dcgmi or Prometheus becomes a run with a channel "
+         "for each quantity "
+         "of each device\nand one window: the whole log, or the part between `--since` and `--until` (a time "
+         "as in the log, or "
+         "one from its beginning:\n`90s`). Nobody counted tokens, so no ratio is formed. A log without times "
+         "needs "
+         "`--interval`, where its tool has no default.\nStamps without a zone are taken as UTC. What one "
+         "power value means "
+         "follows from the architecture and the driver, as far as the\nlog names them. A word that stands "
+         "for no value (`[N/A]`, "
+         "`ERR!`, `[GPU is lost]`, DCGM's blanks) is no reading, and never 0.\n`joulemark audit FILE` tells "
+         "what such logs "
+         "are prone to: [checks](checks.md) `log.*` and `dcgm.cache`.\n\n"
+         "Metrics of Prometheus that are known, as a shell pattern:\n\n"
+         "| metric | what it is | in | domain | from | provenance |\n| --- | --- | --- | --- | --- | --- |");
+    struct jm_promdev_row r;
+    for (size_t i = 0; jm_promdev_row(i, &r); i++) {
+        printf("| `%s` |", r.metric);
+        cell(r.kind);
+        cell(r.unit);
+        cell(r.domain);
+        cell(r.source);
+        cell(r.provenance);
         putchar('\n');
     }
 }

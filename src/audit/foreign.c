@@ -97,6 +97,29 @@ const struct jm_check jm_foreign_check_table[] = {
      jm_foreign_queue},
     {"requests.duplicate", "each request is there once", "records written twice count twice",
      jm_foreign_duplicates},
+    {"log.idle", "the window of a device log is the load",
+     "a log that begins before the load and ends after it has the idle power in its mean",
+     jm_foreign_log_idle},
+    {"log.sampling", "a device log was read as fast as the device refreshes",
+     "nvidia-smi shows a mean over 25 ms of each 100 ms on A100 and H100, over 1 s elsewhere (arXiv "
+     "2312.02741): faster "
+     "reading repeats values, slower reading sees a part of the time",
+     jm_foreign_log_sampling},
+    {"log.units", "counter and power of a device log agree in their unit",
+     "DCGM counts mJ and shows W, RAPL uJ, a PDU 0.1 kWh and 10 W; a slip is a power of ten",
+     jm_foreign_log_units},
+    {"log.repeated", "each device is counted once",
+     "exporters repeat the power of a GPU for each MIG instance, of a socket for each core "
+     "(NVIDIA/dcgm-exporter issues "
+     "257, 353, 243)",
+     jm_foreign_log_repeated},
+    {"log.stamps", "readings have times of their own",
+     "energy is power over time: a wrong time is a wrong energy", jm_foreign_log_stamps},
+    {"log.silent", "every device that is named has a power",
+     "a total without the devices that did not answer is smaller, and looks better", jm_foreign_log_silent},
+    {"dcgm.cache", "DCGM's job statistics are of the whole job",
+     "DCGM subtracts cached samples, and keeps them for 3600 s (dcgmi's default; DcgmCacheManager.cpp)",
+     jm_foreign_dcgm},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -149,6 +172,20 @@ const struct jm_finding_kind jm_foreign_finding_table[] = {
     {"time.ramp", "time.ramp", JM_CONCERNS_LOAD, "warning", "ramp and drain are a large part of the time"},
     {"queue.client", "queue.client", JM_CONCERNS_LOAD, "warning", "waiting for a slot is in no latency"},
     {"requests.duplicate", "requests.duplicate", JM_CONCERNS_ALL, "error", "requests that are there twice"},
+    {"log.idle", "log.idle", JM_CONCERNS_ENERGY, "warning", "a good part of the log is near idle"},
+    {"log.repeats", "log.sampling", JM_CONCERNS_ENERGY, "info", "read faster than the device refreshes"},
+    {"log.aliasing", "log.sampling", JM_CONCERNS_ENERGY, "warning, info",
+     "the readings show a small part of the time"},
+    {"log.units", "log.units", JM_CONCERNS_ENERGY, "error", "counter and power are in other units"},
+    {"log.mig", "log.repeated", JM_CONCERNS_ENERGY, "info", "a GPU stands there once for each MIG instance"},
+    {"log.cores", "log.repeated", JM_CONCERNS_ENERGY, "info", "a socket stands there once for each core"},
+    {"log.relabelled", "log.repeated", JM_CONCERNS_ENERGY, "info", "a device has several series"},
+    {"log.back", "log.stamps", JM_CONCERNS_ENERGY, "warning", "times go backwards"},
+    {"log.same_stamp", "log.stamps", JM_CONCERNS_ENERGY, "info", "several readings have one time"},
+    {"log.no_stamps", "log.stamps", JM_CONCERNS_ENERGY, "warning", "the log has no times"},
+    {"log.silent", "log.silent", JM_CONCERNS_ENERGY, "warning", "devices without a power"},
+    {"dcgm.cache", "dcgm.cache", JM_CONCERNS_ENERGY, "error", "the energy is of the end of the job only"},
+    {"dcgm.running", "dcgm.cache", JM_CONCERNS_ENERGY, "warning", "the job was still running"},
     {NULL, NULL, JM_CONCERNS_ALL, NULL, NULL},
 };
 

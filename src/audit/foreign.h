@@ -56,6 +56,14 @@ int jm_foreign_clamped(const struct jm_run *run, struct jm_report *r, struct jm_
 int jm_foreign_per_success(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_foreign_grace(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_foreign_boundary(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+/* foreign_device.c */
+int jm_foreign_log_idle(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_log_sampling(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_log_units(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_log_repeated(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_log_stamps(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_log_silent(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_dcgm(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 /* foreign_sums.c */
 int jm_foreign_totals(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_foreign_range(const struct jm_run *run, struct jm_report *r, struct jm_err *err);

@@ -89,4 +89,16 @@
 #define JM_TH_FOREIGN_RAMP_LEVEL 0.90
 #define JM_TH_FOREIGN_RAMP       0.20
 
+/* Logs of devices. Near idle: below this share of what 95 % of the values lie under (idle boards draw 10 to
+ * 25 % of their limit); worth a warning from this share of the window on. */
+#define JM_TH_LOG_IDLE_LEVEL 0.35
+#define JM_TH_LOG_IDLE       0.20
+/* Readings closer than this share of the refresh period are repeats; further apart than this many of their
+ * averaging windows, they show a part of the time only. */
+#define JM_TH_LOG_FAST  0.6
+#define JM_TH_LOG_ALIAS 2.0
+/* How near to a power of ten the ratio of counter and power must be to be one (gains of boards: 0.87 to 1.15;
+ * both instruments of a board share theirs). */
+#define JM_TH_LOG_UNIT 0.08
+
 #endif

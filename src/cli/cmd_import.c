@@ -10,8 +10,8 @@
 
 struct opts {
     struct jm_common common;
-    const char *from, *output, *label;
-    int64_t select;
+    const char *from, *output, *label, *since, *until;
+    int64_t select, interval;
     bool force, list;
 };
 
@@ -62,8 +62,13 @@ static int run_import(struct jm_cli *cli, void *opts, struct jm_err *err)
     jm_str_init(&out);
     int rc = o->output ? (jm_str_adds(&out, o->output), jm_str_ok(&out, "a file name", err))
                        : default_name(path, &out, err);
-    struct jm_import_opts io = {
-        .label = o->label, .overwrite = o->force, .select = (int)o->select, .log = &cli->log};
+    struct jm_import_opts io = {.label = o->label,
+                                .overwrite = o->force,
+                                .select = (int)o->select,
+                                .since = o->since,
+                                .until = o->until,
+                                .interval_ns = o->interval,
+                                .log = &cli->log};
     if (!rc)
         rc = jm_file_mkparents(out.buf, err);
     if (!rc)
@@ -102,6 +107,15 @@ static const struct jm_opt table[] = {
     {"select", 0, JM_OPT_INT, offsetof(struct opts, select), 1, 1e6, .arg = "N",
      .help = "Of a file that holds several benchmarks (JSON lines, a list) only the N-th.",
      .deflt = "all, a window each"},
+    {"since", 0, JM_OPT_STR, offsetof(struct opts, since), .arg = "WHEN",
+     .help = "Of a device log only what comes from here on: a time as in the log, or one from its beginning "
+             "(90s).",
+     .deflt = "the beginning"},
+    {"until", 0, JM_OPT_STR, offsetof(struct opts, until), .arg = "WHEN",
+     .help = "Of a device log only what comes up to here.", .deflt = "the end"},
+    {"interval", 0, JM_OPT_DURATION, offsetof(struct opts, interval), 1e5, 86400e9, .arg = "TIME",
+     .help = "Time between the lines of a device log that has no time stamps.",
+     .deflt = "the default of the tool that wrote it"},
     {"force", 0, JM_OPT_FLAG, offsetof(struct opts, force), .help = "Write over an existing file."},
     {"list", 0, JM_OPT_FLAG, offsetof(struct opts, list), .help = "List the importers."},
     JM_OPT_JSON,
@@ -117,6 +131,7 @@ const struct jm_cmd jm_cmd_import = {
                    "computes it again "
                    "by the same rules as for an own run. The path of the run file is printed.",
     .examples = "joulemark import mlperf/results/Server -o out/server.jmr # an MLPerf power session\n"
+                "joulemark import smi.csv --since 30s --until 90s # a minute of an nvidia-smi log\n"
                 "joulemark import --list # what can be imported",
     .opts = table,
     .opts_size = sizeof(struct opts),

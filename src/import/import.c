@@ -29,6 +29,8 @@ extern const struct jm_importer jm_import_loadgen;
 extern const struct jm_importer jm_import_aiperf, jm_import_genai_perf, jm_import_guidellm;
 extern const struct jm_importer jm_import_inference_perf;
 extern const struct jm_importer jm_import_sim_node;
+extern const struct jm_importer jm_import_nvidia_smi, jm_import_dcgmi, jm_import_prometheus;
+extern const struct jm_importer jm_import_amd_smi, jm_import_rocm_smi, jm_import_hl_smi;
 
 /* clang-format off: one line an importer */
 const struct jm_importer *const jm_importers[] = {
@@ -51,6 +53,12 @@ const struct jm_importer *const jm_importers[] = {
     &jm_import_inferencex,
     &jm_import_llama_bench,
     &jm_import_sim_node,
+    &jm_import_nvidia_smi,
+    &jm_import_amd_smi,
+    &jm_import_rocm_smi,
+    &jm_import_hl_smi,
+    &jm_import_dcgmi,
+    &jm_import_prometheus,
     NULL,
 };
 /* clang-format on */

@@ -4,6 +4,7 @@
 #define JM_IMPORT_IMPORT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -13,6 +14,8 @@ struct jm_probe; /* import/probe.h */
 struct jm_import_opts {
     const char *label;
     bool overwrite;
+    const char *since, *until; /* of a log: only this part; a time, or one from its beginning ("90s"); NULL */
+    int64_t interval_ns;       /* between the lines of a log without time stamps; 0: the tool's own */
     int select; /* of a file that holds several benchmarks: only this one, counted from 1; 0: all */
     const struct jm_log *log;
 };

@@ -5,6 +5,7 @@
 
 #include "meter/meter.h"
 #include "meter/nvml_api.h"
+#include "model/nvml_meaning.h"
 
 #define JM_NVML_MAX_GPUS   128
 #define JM_NVML_MAX_FIELDS 8
@@ -83,17 +84,6 @@ size_t jm_nvml_readable(struct jm_nvml_session *s, int *why);
 /* One entry of GetFieldValues; the call's or the entry's return. */
 int jm_nvml_field_get(const struct jm_nvml_api *a, jm_nvml_dev dev, uint32_t id, uint32_t scope,
                       int64_t *out);
-
-/* nvml_meaning.c: what a power query means, by architecture and driver. */
-enum jm_nvml_query { JM_NVML_Q_USAGE, JM_NVML_Q_AVERAGE, JM_NVML_Q_INSTANT };
-struct jm_nvml_meaning {
-    enum jm_gauge_sem sem;
-    int64_t window_ns, period_ns;
-    const char *basis; /* "measured" by published micro-benchmarks, "header", "assumed" */
-};
-/* device_id: PCI device id (upper half) and vendor, as NVML gives it; tells GA100 from the other Amperes. */
-struct jm_nvml_meaning jm_nvml_meaning(enum jm_nvml_query q, unsigned arch, uint32_t device_id,
-                                       int driver_major);
 
 /* nvml_read.c */
 /* One call of a channel that is no field. Not for JM_NVML_FIELD, JM_NVML_DEAD. */

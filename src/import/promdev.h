@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which Prometheus metrics are energy or power of a device: one table, metric name → what it is. */
+#ifndef JM_IMPORT_PROMDEV_H
+#define JM_IMPORT_PROMDEV_H
+
+#include "import/devlog.h"
+
+#define JM_PROMDEV_LABELS 64
+struct jm_prom_series {
+    struct jm_span metric; /* "": a series without a name, as functions give them */
+    struct jm_span name[JM_PROMDEV_LABELS], value[JM_PROMDEV_LABELS];
+    size_t n;
+};
+
+struct jm_promdev {
+    struct jm_devlog l;
+    int64_t series, unnamed, unknown; /* met; without a name; of no metric in the table */
+    int64_t mig, cores, combined;     /* that repeat a GPU per instance, a socket per core; relabelled ones */
+    int driver;                       /* DCGM_FI_DRIVER_VERSION label */
+    char first_unknown[160];
+};
+
+#define JM_PROMDEV_TENTH_KWH 1000 /* text10 of energies in 0.1 kWh */
+enum { JM_PROMDEV_OTHER = -1, JM_PROMDEV_REPEAT = -2 };
+/* Channel of a series and the power of ten of its numbers, or JM_PROMDEV_*. */
+int jm_promdev_channel(struct jm_promdev *p, const struct jm_prom_series *s, int *text10);
+/* A value as Prometheus writes it: NaN and infinities are no value. */
+void jm_promdev_put(struct jm_promdev *p, int ch, int64_t t, int text10, struct jm_span text);
+int jm_promdev_end(struct jm_promdev *p);
+/* '{a="b",c="d"}' of PromQL and of the text format; escapes stay as written. What stands before the brace is
+ * the metric, or it is the label __name__. False: no such thing. */
+bool jm_promdev_labels(struct jm_span text, struct jm_prom_series *s);
+/* The table for people: pattern, what it is ("energy, counter"), where ("gpu"), source, and what its numbers
+ * are in ("mJ"). False: no such row. */
+struct jm_promdev_row {
+    const char *metric, *kind, *domain, *unit, *source, *provenance;
+};
+bool jm_promdev_row(size_t i, struct jm_promdev_row *out);
+/* Is the metric in the table? */
+bool jm_promdev_knows(struct jm_span metric);
+
+int jm_prom_import_dump(const char *path, const char *out, const struct jm_import_opts *o,
+                        struct jm_err *err);
+int jm_prom_import_text(const char *path, const char *out, const struct jm_import_opts *o,
+                        struct jm_err *err);
+int jm_prom_import_csv(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err);
+
+#endif
