@@ -297,6 +297,8 @@ static bool follow(struct scan *s, struct seen *w, const struct jm_reading *r, s
     double was = joules(s), from = seconds(s, a->t0), at0 = seconds(s, b->t0), at1 = seconds(s, b->t1);
     bool overlap = a->t0 <= t1 && b->t1 >= t0;
     enum step st = advance(s, a, b);
+    if (w->bad == JM_S_RESET) /* the instrument itself told so: its time of reset, its restart */
+        st = STEP_RESET;
     if (st != STEP_FORWARD && st != STEP_WRAP) {
         if (overlap) {
             broken(s, st, w->lower + rest_of_window(s, r, n, i, t1), at1 - from, at1, out);
@@ -336,7 +338,9 @@ static void look(struct scan *s, struct seen *w, const struct jm_reading *r, siz
             continue; /* out of order: no reading */
         if (b->status != JM_S_OK || ((s->c->flags & JM_CHF_DOUBLE) && !isfinite(as_double(b->value)))) {
             out->n_gaps += inside && w->bad == JM_S_OK;
-            w->bad = b->status < JM_S_COUNT && b->status != JM_S_OK ? (enum jm_status)b->status : JM_S_GAP;
+            if (w->bad != JM_S_RESET)
+                w->bad =
+                    b->status < JM_S_COUNT && b->status != JM_S_OK ? (enum jm_status)b->status : JM_S_GAP;
             if (!w->prev)
                 w->first_bad = w->bad;
             if (inside && w->bad == JM_S_SUSPENDED)
