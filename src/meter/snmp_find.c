@@ -12,10 +12,12 @@
 
 #define INSTANCES 1024 /* of one column */
 #define SUFFIX    8
+#define CHECKED   3
 
 struct instance {
     uint32_t id[SUFFIX];
     size_t n;
+    int64_t value;
     bool negative;
 };
 
@@ -36,6 +38,9 @@ struct search {
     struct jm_clock clock;
     struct jm_snmp_oid system; /* sysObjectID */
     struct found *found;
+    int checked;   /* parts of this column whose scale was held against volts and amperes */
+    bool odd;      /* one of them did not agree: all are looked at */
+    int has_reset; /* this column has times of reset; negative: not yet known */
     const char *why;
 };
 
@@ -43,13 +48,14 @@ static int visit(void *self, const struct jm_snmp_oid *oid, const struct jm_snmp
 {
     struct found *f = self;
     size_t n = oid->n - f->column;
-    int64_t x;
+    int64_t x = 0;
     if (!n || n > SUFFIX || f->n == INSTANCES || (f->tail >= 0 && oid->id[oid->n - 1] != (uint32_t)f->tail))
         return 0;
     struct instance *i = &f->v[f->n++];
     i->n = n;
     memcpy(i->id, oid->id + f->column, n * sizeof *i->id);
     i->negative = !jm_snmp_value_number(v, 0, &x) || x < 0;
+    i->value = i->negative ? 0 : x;
     return 0;
 }
 
@@ -187,15 +193,19 @@ static double beside(struct search *q, const struct jm_pdu_row *of, const struct
 static bool scale_conflict(struct search *q, const struct jm_pdu_row *r, const struct instance *i, double w,
                            const char *part, struct jm_err *err)
 {
+    if (w < 20 || (q->checked >= CHECKED && !q->odd))
+        return false; /* a wrong scale is that of a whole column */
+    q->checked++;
     double v = beside(q, r, i, JM_PDU_VOLTAGE), a = beside(q, r, i, JM_PDU_CURRENT),
            pf = beside(q, r, i, JM_PDU_PF), va = beside(q, r, i, JM_PDU_VA), s = isnan(v * a) ? va : v * a;
-    if (isnan(s) || w < 20 || s < 20)
+    if (isnan(s) || s < 20)
         return false;
     double p = s * (pf > 0.05 && pf <= 1 ? pf : 1), ratio = w / p;
     /* a power factor that is not told is between 0.5 and 1 for what hangs at a PDU */
     double low = isnan(pf) ? 0.3 : 0.4;
     if (ratio > low && ratio < 2.5)
         return false;
+    q->odd = true;
     char key[64];
     snprintf(key, sizeof key, "%.20s.scale", part[0] ? part : "total");
     jm_meter_add_fact(
@@ -270,19 +280,20 @@ static int make(struct search *q, const struct jm_pdu_row *r, const struct insta
         reset = r->reset;
     else if (r->reset.n)
         at_suffix(&r->reset, i, &reset);
-    if (reset.n &&
-        (rc = jm_snmp_io_get(&q->s->io, &q->clock, &reset, &(struct jm_snmp_value){0}, &q->why)) != 1) {
+    if (reset.n && q->has_reset < 0) {
+        rc = jm_snmp_io_get(&q->s->io, &q->clock, &reset, &(struct jm_snmp_value){0}, &q->why);
         if (rc < 0)
             return rc;
-        reset.n = 0;
+        q->has_reset = rc;
     }
+    if (q->has_reset == 0)
+        reset.n = 0;
     at_suffix(&r->oid, i, &oid);
     bool conflict = false;
     if (!energy) {
         if (q->conf->power_scale > 0)
             scale10 += (int)lround(log10(q->conf->power_scale));
-        if (get(q, &oid, &x) == 1)
-            conflict = scale_conflict(q, r, i, (double)x * pow(10, scale10), text, err);
+        conflict = scale_conflict(q, r, i, (double)i->value * pow(10, scale10), text, err);
     }
     struct jm_channel *c = add_channel(q, r->part, energy, text, total, err);
     if (!c)
@@ -327,6 +338,9 @@ static int row(struct search *q, const struct jm_pdu_row *r, struct jm_err *err)
     struct found *f = q->found;
     char text[64];
     *f = (struct found){.column = r->oid.n, .tail = r->tail};
+    q->checked = 0;
+    q->odd = false;
+    q->has_reset = -1;
     int rc = jm_snmp_io_walk(&q->s->io, &q->clock, &r->oid, 8L * INSTANCES, visit, f, &q->why), made = 0;
     if (rc)
         return rc;
