@@ -58,9 +58,19 @@ static bool parts(struct jm_round_row *r, const struct jm_training_run *x)
         const struct jm_training_part *p = &x->part[i];
         char key[400];
         snprintf(key, sizeof key, "%s %s", x->name, p->name);
-        ok = add(r, "Nodes and switches", key,
-                 "%s published, %s proper, %lld readings, longest gap %.4g s%s%s", energy(a, p->published_j),
-                 energy(b, p->proper_j), (long long)p->readings, p->max_gap_s, p->why[0] ? "; " : "", p->why);
+        if (!p->readings && p->has_estimate)
+            ok = add(r, "Nodes and switches", key, "%s published, %s proper, estimated at %.6g W%s%s",
+                     energy(a, p->published_j), energy(b, p->proper_j), p->estimate_w, p->why[0] ? "; " : "",
+                     p->why);
+        else if (isnan(p->max_gap_s))
+            ok = add(r, "Nodes and switches", key, "%s published, %s proper, %lld readings%s%s",
+                     energy(a, p->published_j), energy(b, p->proper_j), (long long)p->readings,
+                     p->why[0] ? "; " : "", p->why);
+        else
+            ok = add(r, "Nodes and switches", key,
+                     "%s published, %s proper, %lld readings, longest gap %.4g s%s%s",
+                     energy(a, p->published_j), energy(b, p->proper_j), (long long)p->readings, p->max_gap_s,
+                     p->why[0] ? "; " : "", p->why);
     }
     return ok;
 }
