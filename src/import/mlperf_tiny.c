@@ -140,7 +140,7 @@ static int64_t session_start(const struct jm_tiny_dir *d)
     int64_t t = 0;
     jm_str_init(&text);
     snprintf(path, sizeof path, "%s/log.txt", d->dir);
-    if (jm_file_read(path, LOG_MOST, &text, NULL) == 0) {
+    if (jm_file_read_regular(path, LOG_MOST, &text, NULL) == 0) {
         struct jm_span s = jm_str_span(&text), mark = JM_SPAN("m-session-start-id[");
         ptrdiff_t i = jm_span_find(s, mark);
         int v[6], digits[6] = {4, 2, 2, 2, 2, 2};

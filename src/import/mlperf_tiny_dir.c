@@ -289,7 +289,7 @@ int jm_tiny_edges(const char *path, double **edge, size_t *n, struct jm_err *err
     struct jm_str text;
     *n = 0;
     jm_str_init(&text);
-    int rc = jm_file_read(path, TIMES_MOST, &text, err);
+    int rc = jm_file_read_regular(path, TIMES_MOST, &text, err);
     double *v = rc ? NULL : malloc(JM_TINY_EDGES * sizeof *v);
     if (!rc && !v)
         rc = nomem(path, err);

@@ -154,7 +154,7 @@ int jm_mlperf_row_nameplate(struct jm_round_row *r, const char *path, struct jm_
     if (cut)
         *cut = '\0';
     jm_str_init(&text);
-    int rc = jm_file_read(r->place, MOST, &text, &failed);
+    int rc = jm_file_read_regular(r->place, MOST, &text, &failed);
     if (!rc)
         jm_mlperf_nameplate_read(jm_str_span(&text), &n, why);
     jm_str_release(&text);

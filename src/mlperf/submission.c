@@ -156,7 +156,7 @@ static int describe(struct jm_mlperf_submission *m)
         snprintf(path, sizeof path, "%s/system.json", m->scenario_dir);
     m->system_path = m->tree ? jm_mlperf_printf(m->arena, "systems/%s.json", m->system) : "system.json";
     jm_str_init(&text);
-    int rc = jm_file_read(path, DOC_MOST, &text, &err);
+    int rc = jm_file_read_regular(path, DOC_MOST, &text, &err);
     if (!rc) {
         rc = jm_json_parse(jm_str_span(&text), &m->own, &err);
         if (!rc && !jm_json_is_object(m->own))
@@ -232,7 +232,7 @@ static int nameplate(struct jm_mlperf_submission *m)
         else
             continue;
         jm_str_init(&text);
-        int rc = jm_file_read(path, YAML_MOST, &text, &err);
+        int rc = jm_file_read_regular(path, YAML_MOST, &text, &err);
         if (!rc)
             jm_mlperf_nameplate_read(jm_str_span(&text), &m->nameplate, why);
         jm_str_release(&text);

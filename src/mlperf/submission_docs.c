@@ -210,7 +210,7 @@ static bool read_doc(struct jm_mlperf_submission *m, const struct jm_mlperf_doc 
     const char *root = m->tree ? m->submitter_dir : m->scenario_dir;
     if (!doc->path || !join(path, root, doc->path))
         return false;
-    int rc = jm_file_read(path, most, text, NULL);
+    int rc = jm_file_read_regular(path, most, text, NULL);
     m->no_memory |= rc == JM_ENOMEM;
     return rc == 0;
 }

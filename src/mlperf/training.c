@@ -180,7 +180,7 @@ static int number_in(const char *path, const char *key, double *out)
     double v = NAN;
     struct jm_span s;
     jm_str_init(&text);
-    int rc = jm_file_read(path, DOC_MOST, &text, NULL);
+    int rc = jm_file_read_regular(path, DOC_MOST, &text, NULL);
     if (!rc && (rc = jm_json_parse(jm_str_span(&text), &doc, NULL)) == 0) {
         const struct jm_json *x = jm_json_get(doc, key);
         if (!jm_json_num(x, &v) && jm_json_str(x, &s) && jm_num_double(jm_span_trim(s), &v))
