@@ -245,22 +245,9 @@ static int import(const char *path, const char *out_path, const struct jm_import
         return rc;
     }
     k.origin = session_start(k.d);
-    struct jm_run_create c = {.label = o->label,
-                              .kind = "imported",
-                              .source = path,
-                              .overwrite = o->overwrite,
-                              .seed = 1,
-                              .created_real = k.origin};
-    rc = jm_run_create(out_path, &c, &k.w, err);
-    if (!rc) {
-        rc = fill(&k);
-        if (!rc) {
-            rc = jm_run_seal(k.w, err);
-        } else {
-            jm_run_abandon(k.w);
-            remove(out_path);
-        }
-    }
+    rc = jm_keep_begin(&k.w, path, out_path, o, k.origin, err);
+    if (!rc)
+        rc = jm_keep_end(k.w, out_path, fill(&k), err);
     jm_tiny_list_release(k.d);
     free(k.d);
     return rc;
