@@ -17,8 +17,8 @@
 #include "meter/registry.h"
 #include "base/banned.h"
 
-#define OVER_BITS 0x01c0u /* over range, voltage peak, current peak of an element; the next ones 3 bits up   \
-                           */
+/* over range, voltage peak, current peak of an element; the next ones 3 bits up */
+#define OVER_BITS 0x01c0u
 
 static int yokogawa_probe(const struct jm_meter_env *env, struct jm_probe *out)
 {
