@@ -40,15 +40,6 @@ void siman_options_init(struct siman_options *o)
                                 .load = {.volts = 230, .pf = .95, .crest = 1.6, .hz = 50}};
 }
 
-static bool number(const char *v, double lo, double hi, double *out)
-{
-    int64_t ppb;
-    if (!simgpu_quantity_z(v, simgpu_units_gain, &ppb))
-        return false;
-    *out = (double)ppb / 1e9;
-    return *out >= lo && *out <= hi;
-}
-
 /* KIND[=NUMBER][@TIME[+LENGTH]] */
 static bool fault(struct siman_options *o, const char *text)
 {
@@ -86,26 +77,7 @@ static bool pair(const char *text, double *a, double *b)
         return false;
     memcpy(first, text, n);
     first[n] = 0;
-    return number(first, 0, 1000, a) && number(text + n + 1, 0, 100, b);
-}
-
-static bool split(struct siman_options *o, const char *text)
-{
-    double sum = 0;
-    size_t n;
-    int i = 0;
-    for (const char *p; (p = simgpu_item(&text, ',', &n)); i++) {
-        char one[32];
-        if (i == SIMWT_ELEMENTS || n >= sizeof one)
-            return false;
-        memcpy(one, p, n);
-        one[n] = 0;
-        if (!number(one, 0, 1, &o->load.split[i]))
-            return false;
-        sum += o->load.split[i];
-    }
-    o->split = true;
-    return sum > .999 && sum < 1.001;
+    return simwt_number(first, 0, 1000, a) && simwt_number(text + n + 1, 0, 100, b);
 }
 
 /* 1 taken, 0 no such option, -1 a wrong value */
@@ -131,21 +103,21 @@ static int option(struct siman_options *o, const char *name, const char *v)
         ok = simgpu_quantity_z(v, simgpu_units_plain, &q) && q >= 1 && q <= SIMWT_ELEMENTS;
         o->elements = (int)q;
     } else if (strcmp(name, "speed") == 0)
-        ok = number(v, .001, 1000, &o->speed);
+        ok = simwt_number(v, .001, 1000, &o->speed);
     else if (strcmp(name, "gain") == 0)
-        ok = number(v, 0, 9, &o->gain);
+        ok = simwt_number(v, 0, 9, &o->gain);
     else if (strcmp(name, "noise") == 0)
-        ok = number(v, 0, 1, &o->noise);
+        ok = simwt_number(v, 0, 1, &o->noise);
     else if (strcmp(name, "volts") == 0)
-        ok = number(v, 1, 1000, &o->load.volts);
+        ok = simwt_number(v, 1, 1000, &o->load.volts);
     else if (strcmp(name, "pf") == 0)
-        ok = number(v, .01, 1, &o->load.pf);
+        ok = simwt_number(v, .01, 1, &o->load.pf);
     else if (strcmp(name, "crest") == 0)
-        ok = number(v, 1, 9, &o->load.crest);
+        ok = simwt_number(v, 1, 9, &o->load.crest);
     else if (strcmp(name, "ranges") == 0)
         ok = pair(v, &o->volt_range, &o->amp_range);
     else if (strcmp(name, "split") == 0)
-        ok = split(o, v);
+        ok = (o->split = simwt_split(v, o->load.split));
     else if (strcmp(name, "seed") == 0) {
         ok = simgpu_quantity_z(v, simgpu_units_plain, &q);
         o->seed = (uint64_t)q;

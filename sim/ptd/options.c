@@ -59,15 +59,6 @@ static int fail(char *why, size_t n, const char *fmt, ...)
     return -EINVAL;
 }
 
-static bool number(const char *text, double lo, double hi, double *out)
-{
-    int64_t ppb;
-    if (!simgpu_quantity_z(text, simgpu_units_gain, &ppb))
-        return false;
-    *out = (double)ppb / 1e9;
-    return *out >= lo && *out <= hi;
-}
-
 static bool whole(const char *text, int64_t lo, int64_t hi, int *out)
 {
     int64_t v;
@@ -90,25 +81,6 @@ static bool channels(struct simptd_options *o, const char *text)
            (!text[n] || whole(text + n + 1, 1, SIMWT_ELEMENTS, &o->channels));
 }
 
-static bool split(struct simptd_options *o, const char *text)
-{
-    size_t n;
-    int i = 0;
-    double sum = 0;
-    for (const char *p; (p = simgpu_item(&text, ',', &n)); i++) {
-        char one[32];
-        if (i == SIMWT_ELEMENTS || n >= sizeof one)
-            return false;
-        memcpy(one, p, n);
-        one[n] = 0;
-        if (!number(one, 0, 1, &o->load.split[i]))
-            return false;
-        sum += o->load.split[i];
-    }
-    o->load_split = true;
-    return sum > .999 && sum < 1.001;
-}
-
 static bool range_start(struct simptd_options *o, const char *text)
 {
     char v[32];
@@ -117,7 +89,7 @@ static bool range_start(struct simptd_options *o, const char *text)
         return false;
     memcpy(v, text, n);
     v[n] = 0;
-    return number(v, 0, 1000, &o->volt_range) && number(text + n + 1, 0, 100, &o->amp_range);
+    return simwt_number(v, 0, 1000, &o->volt_range) && simwt_number(text + n + 1, 0, 100, &o->amp_range);
 }
 
 static bool version(struct simptd_options *o, const char *text)
@@ -149,19 +121,19 @@ static int long_option(struct simptd_options *o, const char *name, const char *v
     else if (strcmp(name, "ptd-version") == 0)
         ok = version(o, v);
     else if (strcmp(name, "speed") == 0)
-        ok = number(v, .001, 1000, &o->speed);
+        ok = simwt_number(v, .001, 1000, &o->speed);
     else if (strcmp(name, "noise") == 0)
-        ok = number(v, 0, 1, &o->noise);
+        ok = simwt_number(v, 0, 1, &o->noise);
     else if (strcmp(name, "gain") == 0)
-        ok = number(v, 0, 10, &o->gain);
+        ok = simwt_number(v, 0, 10, &o->gain);
     else if (strcmp(name, "volts") == 0)
-        ok = number(v, 1, 1000, &o->load.volts);
+        ok = simwt_number(v, 1, 1000, &o->load.volts);
     else if (strcmp(name, "pf") == 0)
-        ok = number(v, .01, 1, &o->load.pf);
+        ok = simwt_number(v, .01, 1, &o->load.pf);
     else if (strcmp(name, "crest") == 0)
-        ok = number(v, 1, 100, &o->load.crest);
+        ok = simwt_number(v, 1, 100, &o->load.crest);
     else if (strcmp(name, "split") == 0)
-        ok = split(o, v);
+        ok = (o->load_split = simwt_split(v, o->load.split));
     else if (strcmp(name, "ranges") == 0)
         ok = range_start(o, v);
     else if (strcmp(name, "seed") == 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wall/wt.h"
+#include "simgpu_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -121,4 +122,31 @@ double simwt_uncertainty(const struct simwt_model *m, const struct simwt_value *
         return NAN;
     double s = m->over_p ? v->w : v->w / v->pf, tan_phi = sqrt(fmax(0, 1 - v->pf * v->pf)) / v->pf;
     return m->rdg + m->rng * pr / s + m->infl * tan_phi;
+}
+
+bool simwt_number(const char *text, double lo, double hi, double *out)
+{
+    int64_t ppb;
+    if (!simgpu_quantity_z(text, simgpu_units_gain, &ppb))
+        return false;
+    *out = (double)ppb / 1e9;
+    return *out >= lo && *out <= hi;
+}
+
+bool simwt_split(const char *text, double share[SIMWT_ELEMENTS])
+{
+    double sum = 0;
+    size_t n;
+    int i = 0;
+    for (const char *p; (p = simgpu_item(&text, ',', &n)); i++) {
+        char one[32];
+        if (i == SIMWT_ELEMENTS || n >= sizeof one)
+            return false;
+        memcpy(one, p, n);
+        one[n] = 0;
+        if (!simwt_number(one, 0, 1, &share[i]))
+            return false;
+        sum += share[i];
+    }
+    return sum > .999 && sum < 1.001;
 }

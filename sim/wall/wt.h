@@ -66,4 +66,9 @@ double simwt_uncertainty(const struct simwt_model *m, const struct simwt_value *
 /* One step of the display for a range: 60000 counts, rounded up to a power of ten. */
 double simwt_step(double range);
 
+/* A plain number from lo to hi. */
+bool simwt_number(const char *text, double lo, double hi, double *out);
+/* "0.5,0.3,0.2": shares of the elements that make 1. */
+bool simwt_split(const char *text, double share[SIMWT_ELEMENTS]);
+
 #endif

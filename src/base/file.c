@@ -12,11 +12,9 @@
 
 #include "base/banned.h"
 
-int jm_file_read(const char *path, size_t limit, struct jm_str *out, struct jm_err *err)
+/* Closes fd. */
+static int read_all(int fd, const char *path, size_t limit, struct jm_str *out, struct jm_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return jm_err_sys(err, errno, "cannot open %s", path);
     size_t start = out->len;
     int rc = 0;
     for (;;) {
@@ -40,6 +38,26 @@ int jm_file_read(const char *path, size_t limit, struct jm_str *out, struct jm_e
     }
     close(fd);
     return rc;
+}
+
+int jm_file_read(const char *path, size_t limit, struct jm_str *out, struct jm_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return jm_err_sys(err, errno, "cannot open %s", path);
+    return read_all(fd, path, limit, out, err);
+}
+
+int jm_file_read_regular(const char *path, size_t limit, struct jm_str *out, struct jm_err *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* never waits on a pipe */
+    if (fd < 0)
+        return jm_err_sys(err, errno, "cannot open %s", path);
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return read_all(fd, path, limit, out, err);
+    close(fd);
+    return jm_err_set(err, JM_EINVAL, "cannot read %s: it is no regular file", path);
 }
 
 int jm_file_blocks(const char *path, char *buffer, size_t size, jm_file_block_fn fn, void *self,

@@ -13,6 +13,9 @@
 /* Reads a whole regular file (or stream up to limit) into out (appended). JM_ELIMIT when it is larger than
  * limit. */
 int jm_file_read(const char *path, size_t limit, struct jm_str *out, struct jm_err *err);
+/* The same of a regular file alone: of a tree that somebody else made, where a pipe would be waited on for
+ * ever. JM_EINVAL: it is another thing. */
+int jm_file_read_regular(const char *path, size_t limit, struct jm_str *out, struct jm_err *err);
 /* Reads a regular file (links are followed, nothing else is opened) in blocks of up to size bytes, which fn
  * gets in order; what fn returns, when not 0, ends the reading and is passed on. */
 typedef int (*jm_file_block_fn)(void *self, struct jm_span block, struct jm_err *err);

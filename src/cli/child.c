@@ -73,11 +73,23 @@ static char **environment(const char *name, char *entry)
     return env;
 }
 
+void jm_child_signals(posix_spawnattr_t *attr, short flags)
+{
+    sigset_t none, restored;
+    sigemptyset(&none);
+    sigemptyset(&restored);
+    sigaddset(&restored, SIGPIPE); /* both are ignored here */
+    sigaddset(&restored, SIGXFSZ);
+    sigaddset(&restored, SIGCHLD);
+    posix_spawnattr_setsigmask(attr, &none);
+    posix_spawnattr_setsigdefault(attr, &restored);
+    posix_spawnattr_setflags(attr, (short)(flags | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+}
+
 int jm_child_start(struct jm_child *c, char **argv, const char *name, const char *value, struct jm_err *err)
 {
     struct jm_str entry;
     posix_spawnattr_t attr;
-    sigset_t none, restored;
     *c = (struct jm_child){.pid = -1, .status = JM_EXIT_RUN};
     jm_str_init(&entry);
     jm_str_addf(&entry, "%s=%s", name, value ? value : "");
@@ -87,14 +99,7 @@ int jm_child_start(struct jm_child *c, char **argv, const char *name, const char
         jm_str_release(&entry);
         return jm_err_set(err, JM_ENOMEM, "out of memory before running %s", argv[0]);
     }
-    sigemptyset(&none);
-    sigemptyset(&restored);
-    sigaddset(&restored, SIGPIPE); /* both are ignored here */
-    sigaddset(&restored, SIGXFSZ);
-    sigaddset(&restored, SIGCHLD);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &restored);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    jm_child_signals(&attr, 0);
     int e = posix_spawnp(&c->pid, argv[0], NULL, &attr, argv, env);
     posix_spawnattr_destroy(&attr);
     free(env);

@@ -5,6 +5,7 @@
 #define JM_CLI_CHILD_H
 
 #include <stdbool.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -22,6 +23,9 @@ struct jm_child {
 int jm_child_prepare(struct jm_err *err);
 /* A forwardable signal that is waiting, 0: none. */
 int jm_child_pending(void);
+/* Gives a program that is spawned the signals as a shell would: none blocked, those that are ignored here at
+ * their default. flags: further POSIX_SPAWN_* flags. */
+void jm_child_signals(posix_spawnattr_t *attr, short flags);
 /* Runs argv with standard streams inherited and name=value added to the environment (value NULL: nothing).
  * Fills status 127 (no such command) or 126 (cannot be run) on failure. */
 int jm_child_start(struct jm_child *c, char **argv, const char *name, const char *value, struct jm_err *err);

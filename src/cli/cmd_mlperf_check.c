@@ -296,7 +296,7 @@ static const struct jm_opt table[] = {
     {"revision", 0, JM_OPT_STR, offsetof(struct opts, revision), .arg = "REV",
      .help =
          "Follow this revision of the public checker: r1.0 to r3.0, f59033d (v3.1), inf_v4.0 to inf_v5.1, "
-         "c4b3ad8, HEAD.",
+         "c4b3ad8, HEAD; or that of a round, e.g. v3.1.",
      .deflt = "that of the session's round", .group = "The public checker"},
     {"as-round", 0, JM_OPT_STR, offsetof(struct opts, as_round), .arg = "ROUND",
      .help = "Take the session for one of this round, e.g. v3.1.", .deflt = "as its path or date says"},

@@ -130,8 +130,9 @@ static const struct jm_opt options[] = {
      .help = "Where clients connect, HOST:PORT; comes before the configuration's listen.",
      .deflt = "127.0.0.1:4950"},
     {"source", 0, JM_OPT_STR, JM_OPT_AT(opts, source), .arg = "NAME",
-     .help = "Where samples come from without a PTDaemon: yokogawa:ADDRESS, meter:NAME or software. The session "
-             "is then not an official measurement and says so.",
+     .help =
+         "Where samples come from without a PTDaemon: yokogawa:ADDRESS, meter:NAME or software. The session "
+         "is then not an official measurement and says so.",
      .deflt = "the configuration's, else ptd"},
     {"output", 'o', JM_OPT_STR, JM_OPT_AT(opts, out_dir), .arg = "DIR",
      .help = "Folder that sessions are kept in until their client has them.", .deflt = "mlperf-sessions"},
@@ -176,10 +177,11 @@ const struct jm_cmd jm_cmd_mlperf_director = {
         "One client is served at a time. When it goes away, or the PTDaemon dies, the measurement is "
         "stopped, "
         "the analyzer's ranges are put back, and what there is of the session is kept with INCOMPLETE.txt.",
-    .examples = "joulemark mlperf director -c director.conf # clients of this machine only\n"
-                "joulemark mlperf director -c director.conf -l 192.0.2.7:4950 # from the network\n"
-                "joulemark mlperf director -c director.conf --once --keep -v # one session, all said\n"
-                "joulemark mlperf director --source yokogawa:tcp://192.0.2.8:10001 # no PTDaemon: not official",
+    .examples =
+        "joulemark mlperf director -c director.conf # clients of this machine only\n"
+        "joulemark mlperf director -c director.conf -l 192.0.2.7:4950 # from the network\n"
+        "joulemark mlperf director -c director.conf --once --keep -v # one session, all said\n"
+        "joulemark mlperf director --source yokogawa:tcp://192.0.2.8:10001 # no PTDaemon: not official",
     .opts = options,
     .opts_size = sizeof(struct opts),
     .fn = director,

@@ -2,14 +2,17 @@
 /* The client of a power measurement: runs a workload while a Director measures. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "cli/cmds.h"
-#include "cli/log.h"
+#include "cli/mlperf_check.h"
 #include "cli/mlperf_child.h"
 #include "cli/signals.h"
 #include "mlperf/client.h"
+#include "mlperf/rounds.h"
+#include "mlperf/tree.h"
 
 #include "base/banned.h"
 
@@ -17,6 +20,8 @@ struct opts {
     struct jm_common common;
     const char *addr, *workload, *indir, *outdir, *ntp, *label, *volts, *amps, *fetch;
     int64_t port, reply_ns, measure_ns;
+    const char *submission, *system, *benchmark, *scenario, *submitter, *user_conf;
+    int division;
     bool no_ntp, set_clock, force, stop_server, timestamp_path, no_timestamp_path;
 };
 
@@ -26,6 +31,7 @@ static void init(void *opts)
     o->port = JM_MLPERF_PORT;
     o->label = "";
     o->timestamp_path = true;
+    o->submitter = "submitter";
 }
 
 /* One line a stage, with the time of day: phases take minutes. */
@@ -58,6 +64,17 @@ static void progress(void *self, const struct jm_mlperf_client_report *r)
     }
 }
 
+static struct jm_mlperf_tree_conf tree_conf(const struct opts *o)
+{
+    return (struct jm_mlperf_tree_conf){.root = o->submission,
+                                        .division = o->division ? "open" : "closed",
+                                        .submitter = o->submitter,
+                                        .system = o->system,
+                                        .benchmark = o->benchmark,
+                                        .scenario = o->scenario,
+                                        .user_conf = o->user_conf};
+}
+
 static int required(const struct opts *o, struct jm_err *err)
 {
     const struct {
@@ -77,22 +94,153 @@ static int required(const struct opts *o, struct jm_err *err)
     if (!o->volts != !o->amps)
         return jm_err_set(err, JM_EUSAGE,
                           "-V and -A go together: with both ranges given there is no ranging run");
-    return 0;
+    if (!o->submission)
+        return o->system || o->benchmark || o->scenario || o->user_conf
+                   ? jm_err_set(err, JM_EUSAGE,
+                                "--system, --benchmark, --scenario and --user-conf go with --submission DIR")
+                   : 0;
+    struct jm_mlperf_tree_conf conf = tree_conf(o);
+    return jm_mlperf_tree_check(&conf, err);
 }
 
-static void summary(struct jm_cli *cli, const struct jm_mlperf_client_report *r)
+/* What the session's files say, as mlperf check does; in a submission also what stands around it. */
+static int judge(const char *path, bool submission, struct jm_judged *j, struct jm_mlperf_session **s,
+                 struct jm_err *err)
 {
+    struct jm_mlperf_submission *m = NULL;
+    struct jm_err none = {0};
+    int rc = jm_mlperf_session_read(path, JM_MLPERF_READ_ALL, s, err);
+    if (rc)
+        return rc;
+    if (!(j->path = strdup(path)))
+        return jm_err_set(err, JM_ENOMEM, "out of memory while checking %s", path);
+    snprintf(j->round, sizeof j->round, "%s", (*s)->round.name);
+    snprintf(j->round_from, sizeof j->round_from, "%s", (*s)->round.from ? (*s)->round.from : "");
+    j->no_figures = jm_mlperf_compute(*s, &j->r, &none) != 0;
+    const struct jm_mlperf_result *r = j->no_figures ? NULL : &j->r;
+    rc = submission ? jm_mlperf_submission_read(path, j->round, &m, err) : 0;
+    if (!rc)
+        rc = jm_mlperf_judge(*s, r, NULL, m, &j->c, err);
+    jm_mlperf_submission_free(m);
+    jm_judged_count(j);
+    return rc;
+}
+
+static void figures(const struct jm_mlperf_result *r, struct jm_str *out)
+{
+    if (isfinite(r->power.published))
+        jm_str_addf(out, "power      %.6g W as published\n", r->power.published);
+    if (isfinite(r->power.lo) && isfinite(r->power.hi))
+        jm_str_addf(out, "           %.6g W weighted by time, 95 %%: %.6g to %.6g W\n", r->power.proper,
+                    r->power.lo, r->power.hi);
+    else if (isfinite(r->power.proper))
+        jm_str_addf(out, "           %.6g W weighted by time\n", r->power.proper);
+    if (isfinite(r->j_per_token.published))
+        jm_str_addf(out, "energy     %.4g J/token at %.6g tokens/s\n", r->j_per_token.published,
+                    r->tokens_per_s);
+    else if (isfinite(r->samples_per_j.published))
+        jm_str_addf(out, "energy     %.4g samples/J\n", r->samples_per_j.published);
+}
+
+static void text(struct jm_cli *cli, const struct jm_mlperf_client_report *r, const struct jm_judged *j,
+                 const char *scenario_dir, const struct jm_str *todo)
+{
+    static const char *const word[] = {"pass", "pass, with notes", "pass, with warnings", "fail", "pass"};
     struct jm_str out;
     jm_str_init(&out);
     jm_str_addf(&out, "session    %s\nfiles      %s\n", r->id, r->dir);
     if (r->ntp.asked)
-        jm_str_addf(&out, "clock      %+.1f ms off the NTP server at worst (limit 400 ms)\n",
+        jm_str_addf(&out, "clocks     %+.1f ms off the NTP server at worst (limit 400 ms)\n",
                     -1e3 * r->ntp.offset_s);
     if (!isnan(r->clock_min_ms))
         jm_str_addf(&out, "           %+.1f ms to %+.1f ms off the Director%s\n", r->clock_min_ms,
                     r->clock_max_ms, r->clock_off ? ", beyond the limit of 400 ms" : "");
+    if (!j->no_figures)
+        figures(&j->r, &out);
+    if (scenario_dir) {
+        jm_str_addf(&out, "submission %s\n", scenario_dir);
+        struct jm_span rest = jm_str_span(todo), line;
+        while (jm_span_line(&rest, &line)) {
+            size_t at = out.len;
+            jm_str_adds(&out, at && todo->buf == line.p ? "to fill in " : "           ");
+            jm_str_wrap(&out, line, 11, 80);
+        }
+        jm_str_addc(&out, '\n');
+        struct jm_check_show how = {.width = cli->term.width, .color = cli->term.out_color};
+        jm_check_text(j, &how, &out);
+    } else if (j->path) {
+        jm_str_addf(&out, "check      ours: %s; official: %s\n           joulemark mlperf check %s\n",
+                    word[j->c.verdict], word[j->c.official.verdict], r->dir);
+    }
     jm_cli_out(cli, jm_str_span(&out));
     jm_str_release(&out);
+}
+
+static void json(struct jm_cli *cli, const struct jm_mlperf_client_report *r, const struct jm_judged *j,
+                 const char *scenario_dir, const struct jm_str *todo)
+{
+    struct jm_str out;
+    struct jm_jsonw w;
+    jm_str_init(&out);
+    jm_jsonw_init(&w, &out, 2);
+    jm_jsonw_object(&w);
+    jm_jsonw_kstr(&w, "schema", "joulemark.mlperf.sut/1");
+    jm_jsonw_kstr(&w, "joulemark", JM_VERSION);
+    jm_jsonw_kstr(&w, "session", r->id);
+    jm_jsonw_kstr(&w, "path", r->dir);
+    jm_jsonw_kbool(&w, "complete", r->complete);
+    jm_jsonw_knum(&w, "ntp_offset_s", r->ntp.asked ? r->ntp.offset_s : NAN);
+    jm_jsonw_key(&w, "director_difference_ms");
+    jm_jsonw_array(&w);
+    jm_jsonw_num(&w, r->clock_min_ms);
+    jm_jsonw_num(&w, r->clock_max_ms);
+    jm_jsonw_end(&w);
+    if (scenario_dir) {
+        jm_jsonw_kstr(&w, "submission", scenario_dir);
+        jm_jsonw_key(&w, "to_fill_in");
+        jm_jsonw_array(&w);
+        struct jm_span rest = jm_str_span(todo), line;
+        while (jm_span_line(&rest, &line))
+            jm_jsonw_span(&w, line);
+        jm_jsonw_end(&w);
+    }
+    if (j->path) {
+        jm_jsonw_key(&w, "check");
+        jm_check_json(j, &w);
+    }
+    jm_jsonw_end(&w);
+    jm_str_addc(&out, '\n');
+    jm_cli_out(cli, jm_str_span(&out));
+    jm_str_release(&out);
+}
+
+/* The session is whole: lays it out where asked, judges it, tells. */
+static int tell(struct jm_cli *cli, const struct opts *o, const struct jm_mlperf_client_report *r,
+                struct jm_err *err)
+{
+    struct jm_mlperf_tree_conf conf = tree_conf(o);
+    struct jm_mlperf_session *s = NULL;
+    struct jm_judged j = {.no_figures = true};
+    struct jm_str todo;
+    char dir[4096];
+    jm_str_init(&todo);
+    int rc = judge(r->dir, false, &j, &s, err);
+    if (!rc && o->submission && !(rc = jm_mlperf_tree_make(&conf, s, dir, &todo, err))) {
+        jm_judged_release(&j);
+        jm_mlperf_session_free(s);
+        s = NULL;
+        j = (struct jm_judged){.no_figures = true};
+        rc = judge(dir, true, &j, &s, err);
+    }
+    if (!rc)
+        (cli->common->json ? json : text)(cli, r, &j, o->submission ? dir : NULL, &todo);
+    else
+        jm_cli_say(cli, "the session is whole in %s, but: %s", r->dir, err->text);
+    bool fails = !rc && o->submission && jm_judged_fails(&j);
+    jm_judged_release(&j);
+    jm_mlperf_session_free(s);
+    jm_str_release(&todo);
+    return rc ? JM_EXIT_SYSTEM : r->clock_off ? JM_EXIT_INVALID : fails ? JM_EXIT_CHECK : JM_EXIT_OK;
 }
 
 static int run(struct jm_cli *cli, void *opts, struct jm_err *err)
@@ -130,10 +278,8 @@ static int run(struct jm_cli *cli, void *opts, struct jm_err *err)
     };
     rc = o->fetch ? jm_mlperf_client_fetch(&conf, o->fetch, &report, err)
                   : jm_mlperf_client_run(&conf, &report, err);
-    if (!rc) {
-        summary(cli, &report);
-        return report.clock_off ? JM_EXIT_INVALID : JM_EXIT_OK;
-    }
+    if (!rc)
+        return tell(cli, o, &report, err);
     jm_cli_say(cli, "%s", err->text);
     if (rc == JM_EUSAGE)
         return JM_EXIT_USAGE;
@@ -183,6 +329,22 @@ static const struct jm_opt table[] = {
      .help = "With -A: no ranging run, test with these ranges. Not valid for a submission."},
     {"max-amps", 'A', JM_OPT_PARSE, offsetof(struct opts, amps), .arg = "AMPS", .parse = positive,
      .help = "See -V."},
+    {"submission", 0, JM_OPT_STR, offsetof(struct opts, submission), .arg = "DIR", .group = "Submission",
+     .help = "Lay the session out below DIR/DIVISION/SUBMITTER as a submission, with templates of its "
+             "documents, and "
+             "check it there. Ends with 1 when a rule is broken."},
+    {"system", 0, JM_OPT_STR, offsetof(struct opts, system), .arg = "NAME",
+     .help = "Folder name of the system."},
+    {"benchmark", 0, JM_OPT_STR, offsetof(struct opts, benchmark), .arg = "NAME",
+     .help = "Benchmark, as submissions name it: llama3.1-8b, llama2-70b-99."},
+    {"scenario", 0, JM_OPT_STR, offsetof(struct opts, scenario), .arg = "NAME",
+     .help = "Offline, Server, Interactive, SingleStream or MultiStream."},
+    {"division", 0, JM_OPT_ENUM, offsetof(struct opts, division), .arg = "NAME", .choices = "closed|open",
+     .help = "closed or open.", .deflt = "closed"},
+    {"submitter", 0, JM_OPT_STR, offsetof(struct opts, submitter), .arg = "NAME",
+     .help = "Folder name of the submitter.", .deflt = "submitter"},
+    {"user-conf", 0, JM_OPT_STR, offsetof(struct opts, user_conf), .arg = "FILE",
+     .help = "user.conf that LoadGen was given, to be copied into the submission."},
     {"fetch", 0, JM_OPT_STR, offsetof(struct opts, fetch), .arg = "DIR", .group = "After a broken connection",
      .help = "Measure nothing: fetch the Director's files that session DIR still lacks. Needs -a."},
     {"reply-timeout", 0, JM_OPT_DURATION, offsetof(struct opts, reply_ns), 1e6, 1e13,

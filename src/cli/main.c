@@ -221,8 +221,11 @@ static int dispatch(struct jm_cli *cli, int argc, char **argv, struct jm_err *er
         const struct jm_cmd *parent = cmd;
         if (argc < 3)
             return lacks_command(parent);
-        if (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0) {
-            show_help(cli, parent);
+        if (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0 || strcmp(argv[2], "help") == 0) {
+            const struct jm_cmd *below = argc > 3 ? jm_cmd_child(parent, argv[3]) : NULL;
+            if (argc > 3 && !below)
+                return unknown_command(cli, parent, argv[3]);
+            show_help(cli, below ? below : parent);
             return 0;
         }
         cmd = jm_cmd_child(parent, argv[2]);

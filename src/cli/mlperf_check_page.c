@@ -161,15 +161,23 @@ static void escaped(struct jm_str *s, const char *before, const char *text, cons
     jm_str_adds(s, after);
 }
 
+/* The public checker's exit status, and whether it warned. */
+static void said(struct jm_str *s, const struct jm_judged *j)
+{
+    enum jm_mlperf_verdict v = j->error || j->no_official ? JM_MLPERF_ABSENT : j->c.official.verdict;
+    tag(s, v == JM_MLPERF_WARN ? JM_MLPERF_PASS : v);
+    jm_str_adds(s, v == JM_MLPERF_WARN ? " <span class='findings'>with warnings</span>" : "");
+}
+
 static void official(struct jm_str *s, const struct jm_mlperf_official *f)
 {
     const struct jm_mlperf_revision *r = jm_mlperf_revision_find(f->revision);
     jm_str_addf(s, "<h3>The official checker, revision %s</h3>", f->revision);
     if (r)
         escaped(s, "<p class='dim'>", r->source, "</p>");
-    jm_str_adds(s,
-                "<div class='scroll'><table><thead><tr><th scope='col'>Check</th><th scope='col'>Verdict</th>"
-                "<th scope='col'>What it says</th></tr></thead><tbody>");
+    jm_str_adds(s, "<div class='scroll'><table class='rules'><thead><tr><th scope='col'>Check</th><th "
+                   "class='verdict' scope='col'>Verdict</th>"
+                   "<th scope='col'>What it says</th></tr></thead><tbody>");
     for (int i = 0; i < 11; i++) {
         escaped(s, "<tr><th scope='row'>", f->check[i].title, "</th><td>");
         tag(s, f->check[i].verdict);
@@ -189,9 +197,9 @@ static void rules(struct jm_str *s, const struct jm_judged *j)
             continue;
         jm_str_addf(s, folded ? "<details><summary>%s (%zu)</summary>" : "<h4>%s (%zu)</h4>", sections[k],
                     j->n[v]);
-        jm_str_adds(
-            s, "<div class='scroll'><table><thead><tr><th scope='col'>Rule</th><th scope='col'>What is so"
-               "</th><th scope='col'>Source</th></tr></thead><tbody>");
+        jm_str_adds(s, "<div class='scroll'><table class='rules'><thead><tr><th scope='col'>Rule</th><th "
+                       "scope='col'>What is so"
+                       "</th><th class='src' scope='col'>Source</th></tr></thead><tbody>");
         for (size_t i = 0; i < j->c.n_outcomes; i++) {
             const struct jm_mlperf_outcome *o = &j->c.outcomes[i];
             if (o->verdict != v)
@@ -201,7 +209,7 @@ static void rules(struct jm_str *s, const struct jm_judged *j)
             escaped(s, "", o->text, "");
             if (o->evidence)
                 escaped(s, "<br><span class='dim'>", o->evidence, "</span>");
-            escaped(s, "</td><td class='dim'>", o->rule->source, "</td></tr>");
+            escaped(s, "</td><td class='dim src'>", o->rule->source, "</td></tr>");
         }
         jm_str_addf(s, "</tbody></table></div>%s", folded ? "</details>" : "");
     }
@@ -224,7 +232,7 @@ static void session(struct jm_str *s, const struct jm_judged *j, size_t i)
     jm_str_adds(s, "<div class='hero'><p>");
     if (!j->no_official) {
         jm_str_adds(s, "official ");
-        tag(s, j->c.official.verdict);
+        said(s, j);
         jm_str_adds(s, " &nbsp; ");
     }
     jm_str_adds(s, "ours ");
@@ -253,21 +261,27 @@ void jm_check_html(const struct jm_judged *j, size_t n, struct jm_str *s)
     jm_str_addf(
         s,
         "\"><title>MLPerf Power check</title><link rel='icon' href='data:,'><style>%s%s"
-        "summary{cursor:pointer;margin:14px 0 6px;font-weight:600}h4{margin:14px 0 4px}"
+        "summary{cursor:pointer;margin:14px 0 6px;font-weight:600}h2{overflow-wrap:anywhere}"
+        "a{color:var(--c0)}.scroll .rules,.scroll .many{min-width:0}.rules{table-layout:fixed}"
+        ".rules th:first-child{width:30%%}.rules .src{width:27%%}.rules .verdict{width:90px}"
+        ".rules code,.many a{overflow-wrap:anywhere}"
+        "@media(max-width:700px){.rules .src{display:none}.rules th:first-child{width:42%%}}"
+        "h4{margin:14px 0 4px}"
         ".session{border-top:2px solid var(--line);margin-top:36px}</style></head><body><main><header>"
         "<h1>MLPerf Power check</h1><p>joulemark " JM_VERSION ", %zu session%s</p></header>",
         jm_html_style, jm_html_style_parts, n, n == 1 ? "" : "s");
     if (n > 1) {
         jm_str_adds(
             s,
-            "<div class='scroll'><table><thead><tr><th scope='col'>Session</th><th scope='col'>Official</th>"
+            "<div class='scroll'><table class='many'><thead><tr><th scope='col'>Session</th><th "
+            "scope='col'>Official</th>"
             "<th scope='col'>Ours</th><th class='n' scope='col'>Fails</th><th class='n' scope='col'>Warnings"
             "</th></tr></thead><tbody>");
         for (size_t i = 0; i < n; i++) {
             jm_str_addf(s, "<tr><th scope='row'><a href='#s%zu'>", i + 1);
             jm_svg_escape(s, j[i].path);
             jm_str_adds(s, "</a></th><td>");
-            tag(s, j[i].error || j[i].no_official ? JM_MLPERF_ABSENT : j[i].c.official.verdict);
+            said(s, &j[i]);
             jm_str_adds(s, "</td><td>");
             tag(s, j[i].error ? JM_MLPERF_FAIL : j[i].c.verdict);
             jm_str_addf(s, "</td><td class='n'>%zu</td><td class='n'>%zu</td></tr>", j[i].n[JM_MLPERF_FAIL],

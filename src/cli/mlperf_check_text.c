@@ -184,6 +184,21 @@ static void verdicts(struct jm_out *o, const struct jm_judged *j)
     }
 }
 
+/* What a line says more, in the column at, cut after most bytes. */
+static void below(struct jm_out *o, const char *text, int at, int most)
+{
+    char cut[400];
+    if (!text || !*text)
+        return;
+    bool more = strlen(text) > (size_t)most;
+    snprintf(cut, sizeof cut, "%.*s%s", most, text, more ? " ..." : "");
+    jm_out_style(o, JM_OUT_DIM);
+    for (int i = 0; i < at; i++)
+        jm_str_addc(o->s, ' ');
+    jm_out_wrap(o, cut, at, at);
+    jm_out_style(o, JM_OUT_PLAIN);
+}
+
 /* tag, id, text behind both; a long text goes on in further lines. */
 static void row(struct jm_out *o, int at, enum jm_mlperf_verdict v, const char *id, const char *text,
                 const char *evidence)
@@ -198,16 +213,7 @@ static void row(struct jm_out *o, int at, enum jm_mlperf_verdict v, const char *
     jm_str_addc(o->s, ' ');
     jm_out_wrap(o, text, at, at);
     jm_out_style(o, JM_OUT_PLAIN);
-    if (evidence && *evidence) {
-        char cut[300];
-        size_t n = strlen(evidence);
-        snprintf(cut, sizeof cut, "%.*s%s", n > 280 ? 280 : (int)n, evidence, n > 280 ? " ..." : "");
-        jm_out_style(o, JM_OUT_DIM);
-        for (int i = 0; i < at; i++)
-            jm_str_addc(o->s, ' ');
-        jm_out_wrap(o, cut, at, at);
-        jm_out_style(o, JM_OUT_PLAIN);
-    }
+    below(o, evidence, at, 280);
 }
 
 static void official(struct jm_out *o, const struct jm_mlperf_official *f, bool all)
@@ -220,7 +226,6 @@ static void official(struct jm_out *o, const struct jm_mlperf_official *f, bool 
     jm_out_section(o, "The official checker");
     for (int i = 0; i < 11; i++) {
         enum jm_mlperf_verdict v = f->check[i].verdict;
-        const char *text = f->check[i].text;
         if (v == JM_MLPERF_PASS && !all)
             continue;
         jm_str_adds(o->s, "  ");
@@ -230,16 +235,7 @@ static void official(struct jm_out *o, const struct jm_mlperf_official *f, bool 
         jm_out_add(o, f->check[i].title);
         jm_out_style(o, JM_OUT_PLAIN);
         jm_str_addc(o->s, '\n');
-        if (text && *text) {
-            char cut[400];
-            size_t n = strlen(text);
-            snprintf(cut, sizeof cut, "%.*s%s", n > 380 ? 380 : (int)n, text, n > 380 ? " ..." : "");
-            jm_out_style(o, JM_OUT_DIM);
-            for (int k = 0; k < ID_AT; k++)
-                jm_str_addc(o->s, ' ');
-            jm_out_wrap(o, cut, ID_AT, ID_AT);
-            jm_out_style(o, JM_OUT_PLAIN);
-        }
+        below(o, f->check[i].text, ID_AT, 380);
     }
 }
 

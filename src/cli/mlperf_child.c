@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/child.h"
 
 #include "base/banned.h"
 
@@ -45,7 +46,6 @@ static int start(void *self, const char *const *argv, const char *const *env, in
     (void)self;
     posix_spawnattr_t attr;
     posix_spawn_file_actions_t files;
-    sigset_t none, restored;
     pid_t child = -1;
     char **all = environment(env);
     if (!all)
@@ -57,15 +57,8 @@ static int start(void *self, const char *const *argv, const char *const *env, in
         free(all);
         return jm_err_sys(err, e, "cannot run %s", argv[0]);
     }
-    sigemptyset(&none);
-    sigemptyset(&restored);
-    sigaddset(&restored, SIGPIPE); /* both are ignored here */
-    sigaddset(&restored, SIGXFSZ);
-    sigaddset(&restored, SIGCHLD);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &restored);
     posix_spawnattr_setpgroup(&attr, 0);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    jm_child_signals(&attr, POSIX_SPAWN_SETPGROUP);
     int out = out_fd < 0 ? STDERR_FILENO : out_fd;
     e = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (!e)

@@ -49,8 +49,7 @@ static int put(struct jm_calc *c, const struct jm_calc_window *w, const char *me
     x->numerator_name = num_name;
     x->denominator_name = den_name;
     x->instrument = instrument;
-    x->q.u.excludes =
-        "analyzer accuracy (joulemark mlperf show gives it, from ranges and power factor), repeats (one run)";
+    x->q.u.excludes = "the analyzer's accuracy (see energy and power.mean), repeats (one run)";
     return 0;
 }
 

@@ -11,6 +11,27 @@
 
 #define WHOLE ((int64_t)16 << 20)
 
+int jm_keep_begin(struct jm_run_writer **w, const char *source, const char *out_path,
+                  const struct jm_import_opts *o, int64_t created_ns, struct jm_err *err)
+{
+    struct jm_run_create c = {.label = o->label,
+                              .kind = "imported",
+                              .source = source,
+                              .overwrite = o->overwrite,
+                              .seed = 1,
+                              .created_real = created_ns};
+    return jm_run_create(out_path, &c, w, err);
+}
+
+int jm_keep_end(struct jm_run_writer *w, const char *out_path, int rc, struct jm_err *err)
+{
+    if (!rc)
+        return jm_run_seal(w, err);
+    jm_run_abandon(w);
+    remove(out_path);
+    return rc;
+}
+
 int jm_keep_env(struct jm_run_writer *w, struct jm_err *err, const char *key, const char *fmt, ...)
 {
     char text[600];

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/json.h"
+#include "import/keep.h"
 #include "import/mlperf_accuracy.h"
 #include "import/mlperf_facts.h"
 #include "import/mlperf_round.h"
@@ -424,11 +425,8 @@ static int64_t measured_at(struct work *k)
 
 static int write_run(struct work *k, const char *path, const char *out_path, const struct jm_import_opts *o)
 {
-    struct jm_run_create c = {
-        .label = o->label, .kind = "imported", .source = path, .overwrite = o->overwrite, .seed = 1};
     struct jm_str server;
-    c.created_real = measured_at(k);
-    int rc = jm_run_create(out_path, &c, &k->w, k->err);
+    int rc = jm_keep_begin(&k->w, path, out_path, o, measured_at(k), k->err);
     if (rc)
         return rc;
     jm_str_init(&server);
@@ -440,11 +438,7 @@ static int write_run(struct work *k, const char *path, const char *out_path, con
     jm_str_release(&k->detail.value);
     if (!rc)
         rc = jm_run_put_env(k->w, "import.kind", "mlperf-inference", k->err);
-    if (!rc)
-        return jm_run_seal(k->w, k->err);
-    jm_run_abandon(k->w);
-    remove(out_path); /* an import that failed leaves nothing behind: its source is still there */
-    return rc;
+    return jm_keep_end(k->w, out_path, rc, k->err);
 }
 
 static int import(const char *path, const char *out_path, const struct jm_import_opts *o, struct jm_err *err)

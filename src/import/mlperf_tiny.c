@@ -140,7 +140,7 @@ static int64_t session_start(const struct jm_tiny_dir *d)
     int64_t t = 0;
     jm_str_init(&text);
     snprintf(path, sizeof path, "%s/log.txt", d->dir);
-    if (jm_file_read(path, LOG_MOST, &text, NULL) == 0) {
+    if (jm_file_read_regular(path, LOG_MOST, &text, NULL) == 0) {
         struct jm_span s = jm_str_span(&text), mark = JM_SPAN("m-session-start-id[");
         ptrdiff_t i = jm_span_find(s, mark);
         int v[6], digits[6] = {4, 2, 2, 2, 2, 2};
@@ -245,22 +245,9 @@ static int import(const char *path, const char *out_path, const struct jm_import
         return rc;
     }
     k.origin = session_start(k.d);
-    struct jm_run_create c = {.label = o->label,
-                              .kind = "imported",
-                              .source = path,
-                              .overwrite = o->overwrite,
-                              .seed = 1,
-                              .created_real = k.origin};
-    rc = jm_run_create(out_path, &c, &k.w, err);
-    if (!rc) {
-        rc = fill(&k);
-        if (!rc) {
-            rc = jm_run_seal(k.w, err);
-        } else {
-            jm_run_abandon(k.w);
-            remove(out_path);
-        }
-    }
+    rc = jm_keep_begin(&k.w, path, out_path, o, k.origin, err);
+    if (!rc)
+        rc = jm_keep_end(k.w, out_path, fill(&k), err);
     jm_tiny_list_release(k.d);
     free(k.d);
     return rc;

@@ -27,7 +27,7 @@ struct jm_tiny_dir {
     struct jm_tiny_file trace[JM_TINY_TRACES];
     size_t n, left_out;
     /* log.txt and results.txt */
-    bool has_log, has_results, energy_mode;
+    bool has_log, has_results, energy_mode, no_memory; /* no_memory: while it was read */
     char model[64], device[128], instrument[32], error[160];
     int64_t volts_mv, errors;
     double drop_limit, bad_percent, median_uj, median_speed;

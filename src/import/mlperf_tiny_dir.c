@@ -2,6 +2,7 @@
 #include "import/mlperf_tiny.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,8 +79,10 @@ static struct jm_tiny_claim *claim_of(struct jm_tiny_dir *d, double number)
         return NULL;
     if ((d->n_claim & (d->n_claim - 1)) == 0) {
         struct jm_tiny_claim *more = realloc(d->claim, (d->n_claim ? 2 * d->n_claim : 1) * sizeof *more);
-        if (!more)
+        if (!more) {
+            d->no_memory = true;
             return NULL;
+        }
         d->claim = more;
     }
     struct jm_tiny_claim *c = &d->claim[d->n_claim++];
@@ -150,8 +153,11 @@ static bool lines(struct jm_tiny_dir *d, const char *name)
     struct jm_ifile f;
     struct reading r = {.d = d};
     size_t mark = 0;
-    if ((size_t)snprintf(path, sizeof path, "%s/%s", d->dir, name) >= sizeof path ||
-        jm_ifile_open(path, &f, NULL))
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", d->dir, name) >= sizeof path)
+        return false;
+    int rc = jm_ifile_open(path, &f, NULL);
+    d->no_memory |= rc == JM_ENOMEM;
+    if (rc)
         return false;
     struct jm_span rest = f.text, line;
     while (jm_span_line(&rest, &line)) {
@@ -179,7 +185,10 @@ int jm_tiny_list(const char *path, struct jm_tiny_dir *out, struct jm_err *err)
     snprintf(out->dir, sizeof out->dir, "%s", path);
     out->volts_mv = -1;
     out->drop_limit = out->bad_percent = out->median_uj = out->median_speed = NAN;
+    errno = 0;
     DIR *d = opendir(path);
+    if (!d && errno == ENOMEM)
+        return nomem(path, err);
     while (d && !rc && (e = readdir(d))) {
         size_t n = prefix_of(e->d_name);
         if (!n ||
@@ -214,6 +223,10 @@ int jm_tiny_list(const char *path, struct jm_tiny_dir *out, struct jm_err *err)
     qsort(out->trace, out->n, sizeof *out->trace, by_name);
     out->has_log = lines(out, "log.txt");
     out->has_results = lines(out, "results.txt");
+    if (out->no_memory) {
+        jm_tiny_list_release(out);
+        return nomem(path, err);
+    }
     if (out->n_claim)
         qsort(out->claim, out->n_claim, sizeof *out->claim, by_number);
     return 0;
@@ -276,7 +289,7 @@ int jm_tiny_edges(const char *path, double **edge, size_t *n, struct jm_err *err
     struct jm_str text;
     *n = 0;
     jm_str_init(&text);
-    int rc = jm_file_read(path, TIMES_MOST, &text, err);
+    int rc = jm_file_read_regular(path, TIMES_MOST, &text, err);
     double *v = rc ? NULL : malloc(JM_TINY_EDGES * sizeof *v);
     if (!rc && !v)
         rc = nomem(path, err);

@@ -335,24 +335,10 @@ static int import(const char *path, const char *out_path, const struct jm_import
     rc = runs(&k);
     if (!rc)
         rc = sources(&k);
-    if (!rc) {
-        struct jm_run_create c = {.label = o->label,
-                                  .kind = "imported",
-                                  .source = path,
-                                  .overwrite = o->overwrite,
-                                  .seed = 1,
-                                  .created_real = k.run[0].log.start_us * 1000};
-        rc = jm_run_create(out_path, &c, &k.w, err);
-        if (!rc) {
-            rc = fill(&k);
-            if (!rc) {
-                rc = jm_run_seal(k.w, err);
-            } else {
-                jm_run_abandon(k.w);
-                remove(out_path);
-            }
-        }
-    }
+    if (!rc)
+        rc = jm_keep_begin(&k.w, path, out_path, o, k.run[0].log.start_us * 1000, err);
+    if (!rc)
+        rc = jm_keep_end(k.w, out_path, fill(&k), err);
     free(k.run);
     free(k.source);
     jm_training_list_release(&k.dir);

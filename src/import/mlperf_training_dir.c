@@ -2,6 +2,7 @@
 #include "import/mlperf_training.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,8 +170,9 @@ static int power_of(struct jm_training_dir *d, const char *power, const char *na
         return 0;
     }
     r->file_name = strcmp(base, name) != 0;
+    errno = 0;
     DIR *in = opendir(path);
-    if (!(r->power = strdup(path))) {
+    if ((!in && errno == ENOMEM) || !(r->power = strdup(path))) {
         if (in)
             closedir(in);
         return nomem(d->dir, err);
@@ -192,7 +194,10 @@ int jm_training_list(const char *path, struct jm_training_dir *out, struct jm_er
     int rc = 0;
     memset(out, 0, sizeof *out);
     snprintf(out->dir, sizeof out->dir, "%s", path);
+    errno = 0;
     DIR *d = opendir(path);
+    if (!d && errno == ENOMEM)
+        return nomem(path, err);
     while (d && !rc && (e = readdir(d))) {
         if (strncmp(e->d_name, "result_", 7) != 0 || !ends(e->d_name, ".txt") ||
             (size_t)snprintf(p, sizeof p, "%s/%s", path, e->d_name) >= sizeof p || !is_file(p))
@@ -205,7 +210,10 @@ int jm_training_list(const char *path, struct jm_training_dir *out, struct jm_er
     if (d)
         closedir(d);
     snprintf(p, sizeof p, "%s/power", path);
+    errno = 0;
     d = rc ? NULL : opendir(p);
+    if (!rc && !d && errno == ENOMEM)
+        rc = nomem(path, err);
     while (d && !rc && (e = readdir(d)))
         if (e->d_name[0] != '.')
             rc = power_of(out, p, e->d_name, err);

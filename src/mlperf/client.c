@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "mlperf/client_impl.h"
 #include "mlperf/textlog.h"
 
@@ -228,8 +229,12 @@ int jm_mlperf_client_run(const struct jm_mlperf_client_conf *conf, struct jm_mlp
         rc = jm_mlperf_tree_remove(conf->indir, err);
     if (rc)
         return rc;
-    if (mkdir(conf->outdir, 0777) && errno != EEXIST)
-        return jm_err_sys(err, errno, "cannot make OUTDIR (%s)", conf->outdir);
+    char probe[4096];
+    if (snprintf(probe, sizeof probe, "%s/power", conf->outdir) >= (int)sizeof probe)
+        return jm_err_set(err, JM_ELIMIT, "the path of OUTDIR is longer than 4095 bytes");
+    rc = jm_file_mkparents(probe, err);
+    if (rc)
+        return jm_err_prefix(err, "OUTDIR");
     if (access(conf->outdir, W_OK | X_OK))
         return jm_err_sys(err, errno, "cannot write into OUTDIR (%s)", conf->outdir);
     c.conn = calloc(1, sizeof *c.conn);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -191,6 +192,15 @@ void jm_client_give_up(struct jm_client *c, const struct jm_err *why)
         return;
     if (c->recording && write_own(c, why, &other))
         jm_logf(&c->conf->log, JM_LOG_ERROR, "mlperf", "%s", other.text);
+    char path[4096];
+    struct jm_str sentence;
+    jm_str_init(&sentence);
+    jm_str_addf(&sentence, "%s\n", why->text);
+    jm_mlperf_client_kept(c->report, &sentence);
+    jm_str_addc(&sentence, '\n');
+    if (!sentence.failed && !jm_client_path(c, "INCOMPLETE.txt", path, &other))
+        jm_file_write(path, jm_str_span(&sentence), &other);
+    jm_str_release(&sentence);
     bool talk = c->conn->fd >= 0 && why->code != JM_ENET && why->code != JM_ETIMEOUT &&
                 strcmp(c->report->stage, "done") != 0 && strcmp(c->report->stage, "download") != 0;
     if (!talk)
@@ -219,6 +229,11 @@ int jm_mlperf_client_fetch(const struct jm_mlperf_client_conf *conf, const char 
     if (!rc && (!jm_json_str(jm_json_get(root, "session_name"), &id) || !jm_mlperf_id_ok(id) ||
                 id.n >= sizeof report->id))
         rc = jm_err_set(err, JM_EPARSE, "%s names no session that a Director could have", path);
+    struct jm_mlperf_client_conf own = *conf;
+    if (!rc && jm_json_is_array(jm_json_path(root, "phases.ranging")) &&
+        !jm_json_len(jm_json_path(root, "phases.ranging")))
+        own.volts = own.amps = "given"; /* there was no ranging run */
+    c.conf = &own;
     if (!rc)
         snprintf(report->id, sizeof report->id, "%.*s", (int)id.n, id.p);
     jm_json_free(root);
@@ -238,6 +253,8 @@ int jm_mlperf_client_fetch(const struct jm_mlperf_client_conf *conf, const char 
     if (!rc) {
         struct jm_err why = {0};
         report->complete = true;
+        if (!jm_client_path(&c, "INCOMPLETE.txt", path, &why))
+            unlink(path);
         jm_client_stage(&c, "cleanup");
         if (jm_client_ask(&c, jm_client_reply_ns(&c), &why, "cleanup,%s", report->id))
             jm_logf(&conf->log, JM_LOG_WARN, "mlperf", "the Director keeps its copy of the session: %s",

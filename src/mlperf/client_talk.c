@@ -216,7 +216,7 @@ int jm_client_synchronize(struct jm_client *c, struct jm_err *err)
     if (c->conf->ntp)
         jm_client_note(c, JM_LOG_INFO, "Synchronizing with the server and with %s...", c->conf->ntp);
     else
-        jm_client_note(c, JM_LOG_WARN,
+        jm_client_note(c, c->report->id[0] ? JM_LOG_INFO : JM_LOG_WARN,
                        "No NTP server is asked (--no-ntp): only the Director's clock is compared");
     int rc = compare_clocks(c, &why);
     if (rc == JM_ECONFLICT && c->conf->set_clock) {

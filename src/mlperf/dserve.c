@@ -199,7 +199,11 @@ static void do_session(struct jm_mlperf_serving *v, const struct jm_mlperf_cmd *
         return;
     }
     if (cmd->verb == JM_MLPERF_V_SESSION_DONE) {
-        rc = end_session(v, NULL, &err);
+        enum jm_mlperf_state state = v->session->state;
+        char early[96];
+        snprintf(early, sizeof early, "the client ended it in the state %s", jm_mlperf_state_name(state));
+        rc = end_session(v, state == JM_MLPERF_INITIAL || state == JM_MLPERF_TESTING_DONE ? NULL : early,
+                         &err);
         /* what comes after it belongs to no summary, as in the public tool */
         jm_mlperf_summary_free(v->summary);
         v->summary = NULL;

@@ -274,7 +274,7 @@ static int copy_file(const char *from, const char *to, const char *head, bool ap
 static int make_spl(struct jm_mlperf_dsession *s, enum jm_mlperf_mode mode, struct jm_err *err)
 {
     char own[JM_MLPERF_ANALYZERS][4300], out[4300];
-    const char *in[JM_MLPERF_ANALYZERS];
+    const char *in[JM_MLPERF_ANALYZERS] = {0};
     snprintf(out, sizeof out, "%s/%s/spl.txt", s->dir, jm_mlperf_mode_dir(mode));
     for (int i = 0; i < s->n; i++) {
         own_file(s, mode, i + 1, own[i]);

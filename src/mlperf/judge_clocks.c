@@ -250,17 +250,24 @@ static void director(struct jm_judge *j)
         jm_judge_pass(j, "clock.director", "Client and server ran on two machines");
 }
 
-void jm_judge_clocks(struct jm_judge *j)
+/* Are client.json and server.json both to be read? Else none of the rules can look. */
+static bool both_sides(struct jm_judge *j, const char *const *ids, size_t n)
 {
     const struct jm_mlperf_side *c = &j->s->client, *s = &j->s->server;
-    if (!c->present || !s->present || c->broken || s->broken) {
-        static const char *const ids[] = {"session.uuid", "session.name",  "session.date", "clock.difference",
-                                          "clock.inside", "clock.dst",     "clock.order",  "clock.step",
-                                          "clock.ntp",    "clock.director"};
-        for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-            jm_judge_absent(j, ids[i], "client.json and server.json are not both there and readable");
+    if (c->present && s->present && !c->broken && !s->broken)
+        return true;
+    for (size_t i = 0; i < n; i++)
+        jm_judge_absent(j, ids[i], "client.json and server.json are not both there and readable");
+    return false;
+}
+
+void jm_judge_clocks(struct jm_judge *j)
+{
+    static const char *const ids[] = {"session.uuid", "session.name",  "session.date", "clock.difference",
+                                      "clock.inside", "clock.dst",     "clock.order",  "clock.step",
+                                      "clock.ntp",    "clock.director"};
+    if (!both_sides(j, ids, sizeof ids / sizeof *ids))
         return;
-    }
     uuids(j);
     names(j);
     date(j);
@@ -362,14 +369,10 @@ static void uploads(struct jm_judge *j)
 
 void jm_judge_messages(struct jm_judge *j)
 {
-    const struct jm_mlperf_side *c = &j->s->client, *s = &j->s->server;
-    if (!c->present || !s->present || c->broken || s->broken) {
-        static const char *const ids[] = {"messages.agree", "messages.version", "messages.order",
-                                          "messages.upload"};
-        for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-            jm_judge_absent(j, ids[i], "client.json and server.json are not both there and readable");
+    static const char *const ids[] = {"messages.agree", "messages.version", "messages.order",
+                                      "messages.upload"};
+    if (!both_sides(j, ids, sizeof ids / sizeof *ids))
         return;
-    }
     agree(j);
     version(j);
     workflow(j);

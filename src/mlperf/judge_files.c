@@ -84,7 +84,7 @@ static void sources(struct jm_judge *j, const char *id, const struct jm_mlperf_s
         return;
     }
     char set = jm_mlperf_sources_set(side->sources, side->n_sources);
-    if (set && strchr(j->rev->sources, set))
+    if (set && (strchr(j->rev->sources, set) || (j->rev->sources_too && strchr(j->rev->sources_too, set))))
         jm_judge_pass(j, id, "The %s is release %c of the workflow, as %s asks", who, set,
                       *j->s->round.name ? j->s->round.name : "its round");
     else if (set)

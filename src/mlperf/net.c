@@ -70,7 +70,9 @@ static int await(struct jm_mlperf_conn *c, int fd, short events, int64_t deadlin
         int n = poll(p, c->wake.cancel && c->wake.fd >= 0 ? 2 : 1, ms);
         if (n < 0 && errno != EINTR)
             return jm_err_sys(err, errno, "cannot wait for %s", c->peer);
-        *revents = n > 0 ? p[0].revents : 0;
+        *revents = 0;
+        if (n > 0)
+            *revents = p[0].revents;
         if (*revents || left <= 0)
             return 0;
     }
@@ -98,7 +100,7 @@ static int fill(struct jm_mlperf_conn *c, int64_t deadline, struct jm_err *err)
         c->from = 0;
     }
     for (;;) {
-        short got;
+        short got = 0;
         if (c->fd < 0)
             return gone(c, 0, err);
         int rc = await(c, c->fd, POLLIN, deadline, &got, err);
@@ -144,7 +146,7 @@ int jm_mlperf_recv(struct jm_mlperf_conn *c, int64_t deadline, struct jm_span *l
 static int send_all(struct jm_mlperf_conn *c, const char *p, size_t n, int64_t deadline, struct jm_err *err)
 {
     while (n) {
-        short got;
+        short got = 0;
         if (c->fd < 0)
             return gone(c, 0, err);
         ssize_t sent = send(c->fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -195,7 +197,7 @@ int jm_mlperf_sendf(struct jm_mlperf_conn *c, int64_t deadline, struct jm_err *e
 int jm_mlperf_conn_sleep(struct jm_mlperf_conn *c, int64_t ns, struct jm_err *err)
 {
     int64_t until = jm_clock_mono(&c->clock) + ns;
-    short got;
+    short got = 0;
     if (c->fd < 0)
         return gone(c, 0, err);
     int rc = await(c, c->fd, POLLRDHUP, until, &got, err);
@@ -251,7 +253,7 @@ static int recv_chunks(struct jm_mlperf_conn *c, FILE *f, const char *path, int6
                        struct jm_err *err)
 {
     for (;;) {
-        struct jm_span line;
+        struct jm_span line = {0};
         int64_t chunk = 0;
         int rc = jm_mlperf_recv(c, jm_clock_mono(&c->clock) + idle_ns, &line, err);
         if (rc)
@@ -317,7 +319,7 @@ static int connect_one(struct jm_mlperf_conn *c, const struct addrinfo *a, int64
 {
     int e = 0;
     socklen_t len = sizeof e;
-    short got;
+    short got = 0;
     int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return jm_err_sys(err, errno, "cannot make a socket");
@@ -367,9 +369,13 @@ int jm_mlperf_listen(const char *host, int port, int *fd, int *bound, struct jm_
     struct addrinfo hint = {.ai_socktype = SOCK_STREAM,
                             .ai_flags = AI_NUMERICSERV | AI_NUMERICHOST | AI_PASSIVE},
                     *list = NULL;
-    struct sockaddr_storage at;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } at = {0};
     socklen_t len = sizeof at;
-    char service[16];
+    char service[16] = "";
     int on = 1;
     snprintf(service, sizeof service, "%d", port);
     int rc = getaddrinfo(host, service, &hint, &list);
@@ -381,15 +387,14 @@ int jm_mlperf_listen(const char *host, int port, int *fd, int *bound, struct jm_
     if (*fd >= 0)
         setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (*fd < 0 || bind(*fd, list->ai_addr, list->ai_addrlen) || listen(*fd, 8) ||
-        getsockname(*fd, (struct sockaddr *)&at, &len)) {
+        getsockname(*fd, &at.any, &len)) {
         rc = jm_err_sys(err, errno, "cannot listen on %s port %d", host, port);
         if (*fd >= 0)
             close(*fd);
         *fd = -1;
     } else {
         rc = 0;
-        *bound = ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
-                                                : ((struct sockaddr_in *)&at)->sin_port);
+        *bound = ntohs(at.any.sa_family == AF_INET6 ? at.v6.sin6_port : at.v4.sin_port);
     }
     freeaddrinfo(list);
     return rc;

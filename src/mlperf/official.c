@@ -163,7 +163,7 @@ static int descriptor(struct jm_follow *f, struct jm_str *path, struct jm_json *
     struct jm_str text;
     struct jm_err local = {0};
     jm_str_init(&text);
-    int rc = jm_file_read(path->buf, JSON_MOST, &text, &local);
+    int rc = jm_file_read_regular(path->buf, JSON_MOST, &text, &local);
     if (rc == 0)
         rc = jm_json_parse(jm_str_span(&text), root, &local);
     jm_str_release(&text);

@@ -33,6 +33,8 @@ struct jm_mlperf_revision {
     const char *versions, *versions_text; /* of PTDaemon: "1.9.1 1.9.2"; as its message ends */
     int models;                           /* 0: four of v1.0; 1: eight names; 2: those and DC */
     const char *sources;                  /* sets of sources.tsv that it accepts: "A B" */
+    const char *sources_too; /* sets that the copy of the submission checker of the round accepts beside;
+                                NULL: none */
     double tolerance_ms;
     enum jm_mlperf_delta_text delta_text;
     bool local_load; /* power_begin and power_end are local time: the client's timezone is added */

@@ -150,8 +150,8 @@ static size_t shortest(double v, char digits[24], int *point)
 
 char *jm_mlperf_repr(double v, char out[JM_MLPERF_REPR])
 {
-    char digits[24];
-    int point;
+    char digits[24] = "";
+    int point = 0;
     if (isnan(v) || isinf(v)) {
         snprintf(out, JM_MLPERF_REPR, "%s", isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
         return out;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mlperf/pytext.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+#include <sys/stat.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -204,8 +207,18 @@ int jm_py_open(struct jm_py_file *f, const char *path, struct jm_err *err)
 {
     *f = (struct jm_py_file){0};
     jm_str_init(&f->line);
-    if (!(f->f = fopen(path, "rb")))
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* never waits on a pipe */
+    if (fd < 0)
         return jm_err_sys(err, errno, "Cannot open %s", path);
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return jm_err_set(err, JM_EINVAL, "Cannot read %s: it is no regular file.", path);
+    }
+    if (!(f->f = fdopen(fd, "rb"))) {
+        close(fd);
+        return jm_err_sys(err, errno, "Cannot open %s", path);
+    }
     if (!(f->buf = malloc(BUF))) {
         jm_py_close(f);
         return jm_err_set(err, JM_ENOMEM, "Out of memory while reading %s.", path);

@@ -88,6 +88,7 @@ const struct jm_mlperf_revision jm_mlperf_revision_table[] = {
      .versions_text = "1.10.0",
      .models = 2,
      .sources = "D",
+     .sources_too = "E", /* mlcommons/inference at d60733b; results of v3.1 (Krai) ran it */
      .tolerance_ms = 500,
      .delta_text = JM_MLPERF_DELTA_LONG,
      .local_log = true,
@@ -104,7 +105,7 @@ const struct jm_mlperf_revision jm_mlperf_revision_table[] = {
      .versions = "1.10.0",
      .versions_text = "1.10.0",
      .models = 2,
-     .sources = "D E",
+     .sources = "D E F", /* results of v4.0 (Qualcomm) ran F */
      .tolerance_ms = 800,
      .delta_text = JM_MLPERF_DELTA_LONG,
      .duration = JM_MLPERF_DUR_WARN_50,
@@ -221,9 +222,19 @@ bool jm_mlperf_model_in(const struct jm_mlperf_model *m, int set)
 const struct jm_mlperf_revision *jm_mlperf_revision_find(const char *name)
 {
     const struct jm_mlperf_revision *r = jm_mlperf_revision_table;
+    size_t n = strlen(name);
     for (; r->name; r++)
         if (strcmp(r->name, name) == 0 || (strcmp(name, "HEAD") == 0 && !r[1].name))
             return r;
+    /* A longer hash, and rounds by their own name or that of a branch: v3.1, r3.1, inf_v3.1. */
+    for (r = jm_mlperf_revision_table; n > 7 && r->name; r++)
+        if (strlen(r->name) == 7 && strspn(name, "0123456789abcdef") == n && strncmp(r->name, name, 7) == 0)
+            return r;
+    if (n >= 4 && (name[n - 4] == 'v' || name[n - 4] == 'r') &&
+        (n == 4 || (n == 8 && strncmp(name, "inf_", 4) == 0)))
+        for (r = jm_mlperf_revision_table; r->name; r++)
+            if (strncmp(r->rounds + 1, name + n - 3, 3) == 0)
+                return r;
     return NULL;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of MLPerf Training and Tiny. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,18 +8,6 @@
 #include "mlperf/round_row.h"
 
 #include "base/banned.h"
-
-static bool add(struct jm_round_row *r, const char *group, const char *key, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-static bool add(struct jm_round_row *r, const char *group, const char *key, const char *fmt, ...)
-{
-    char text[500];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return jm_round_fact_add(r, group, key, text);
-}
 
 static bool take(char **at, const char *text)
 {
@@ -42,9 +29,10 @@ static bool run(struct jm_round_row *r, const struct jm_training_run *x)
     bool ok =
         jm_round_part_add(r, x->name, x->published_j, x->proper_j, x->seconds, x->why[0] ? x->why : NULL);
     if (!x->has_power)
-        return ok && add(r, "Runs", x->name, "%.400s", x->why[0] ? x->why : "without power");
+        return ok && jm_round_fact_add(r, "Runs", x->name, "%.400s", x->why[0] ? x->why : "without power");
     return ok &&
-           add(r, "Runs", x->name,
+           jm_round_fact_add(
+               r, "Runs", x->name,
                "%s published, %s proper (%s of it in the switches), %.6g s, nodes: %d, switches: %d%s%s",
                energy(a, x->published_j), energy(b, x->proper_j), energy(c, x->switches_j), x->seconds,
                x->nodes, x->switches, x->why[0] ? "; " : "", x->why);
@@ -58,9 +46,20 @@ static bool parts(struct jm_round_row *r, const struct jm_training_run *x)
         const struct jm_training_part *p = &x->part[i];
         char key[400];
         snprintf(key, sizeof key, "%s %s", x->name, p->name);
-        ok = add(r, "Nodes and switches", key,
-                 "%s published, %s proper, %lld readings, longest gap %.4g s%s%s", energy(a, p->published_j),
-                 energy(b, p->proper_j), (long long)p->readings, p->max_gap_s, p->why[0] ? "; " : "", p->why);
+        if (!p->readings && p->has_estimate)
+            ok = jm_round_fact_add(r, "Nodes and switches", key,
+                                   "%s published, %s proper, estimated at %.6g W%s%s",
+                                   energy(a, p->published_j), energy(b, p->proper_j), p->estimate_w,
+                                   p->why[0] ? "; " : "", p->why);
+        else if (isnan(p->max_gap_s))
+            ok = jm_round_fact_add(r, "Nodes and switches", key, "%s published, %s proper, %lld readings%s%s",
+                                   energy(a, p->published_j), energy(b, p->proper_j), (long long)p->readings,
+                                   p->why[0] ? "; " : "", p->why);
+        else
+            ok = jm_round_fact_add(r, "Nodes and switches", key,
+                                   "%s published, %s proper, %lld readings, longest gap %.4g s%s%s",
+                                   energy(a, p->published_j), energy(b, p->proper_j), (long long)p->readings,
+                                   p->max_gap_s, p->why[0] ? "; " : "", p->why);
     }
     return ok;
 }
@@ -80,9 +79,9 @@ int jm_mlperf_row_training(struct jm_round_row *r, const struct jm_training_resu
     if (x->why[0])
         ok = ok && jm_round_set(&r->accuracy, x->why);
     else
-        ok = ok && add(r, "Mean over the runs", "runs",
-                       "%zu with power of %zu; %d left out at each end, scaling %.6g", x->n_power, x->n_run,
-                       x->left_out, x->scaling);
+        ok = ok && jm_round_fact_add(r, "Mean over the runs", "runs",
+                                     "%zu with power of %zu; %d left out at each end, scaling %.6g",
+                                     x->n_power, x->n_run, x->left_out, x->scaling);
     for (size_t i = 0; ok && i < x->n_run; i++)
         ok = run(r, &x->run[i]);
     for (size_t i = 0; ok && i < x->n_run; i++)
@@ -111,13 +110,13 @@ int jm_mlperf_row_tiny(struct jm_round_row *r, const struct jm_tiny_result *x,
         snprintf(key, sizeof key, "%s, %d", w->trace, w->number);
         ok = jm_round_part_add(r, key, w->published_uj / 1e6, w->proper_uj / 1e6, w->end_s - w->start_s,
                                NULL) &&
-             add(r, "Windows", key,
-                 "%.8g uJ published, %.8g uJ proper, %.8g inferences in %.6g s, %.6g uJ each%s",
-                 w->published_uj, w->proper_uj, w->inferences, w->end_s - w->start_s, w->published_per,
-                 w->dropped ? "; samples without a number" : "");
+             jm_round_fact_add(r, "Windows", key,
+                               "%.8g uJ published, %.8g uJ proper, %.8g inferences in %.6g s, %.6g uJ each%s",
+                               w->published_uj, w->proper_uj, w->inferences, w->end_s - w->start_s,
+                               w->published_per, w->dropped ? "; samples without a number" : "");
     }
     if (isfinite(x->claimed_median))
-        ok = ok && add(r, "Windows", "results.txt", "%.8g uJ per inference", x->claimed_median);
+        ok = ok && jm_round_fact_add(r, "Windows", "results.txt", "%.8g uJ per inference", x->claimed_median);
     if (c)
         ok = ok && jm_mlperf_row_judged(r, c);
     return ok ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the row of %s", x->dir);
@@ -144,7 +143,7 @@ int jm_mlperf_row_nameplate(struct jm_round_row *r, const char *path, struct jm_
     if (cut)
         *cut = '\0';
     jm_str_init(&text);
-    int rc = jm_file_read(r->place, MOST, &text, &failed);
+    int rc = jm_file_read_regular(r->place, MOST, &text, &failed);
     if (!rc)
         jm_mlperf_nameplate_read(jm_str_span(&text), &n, why);
     jm_str_release(&text);
@@ -157,7 +156,8 @@ int jm_mlperf_row_nameplate(struct jm_round_row *r, const char *path, struct jm_
                                       : why[0] ? why
                                                : NULL);
     if (ok && !rc)
-        ok = add(r, "Nameplate, declared and not measured", "supplies",
-                 "%d in %d parts, %d beyond what is needed", n.supplies, n.components, n.redundant);
+        ok = jm_round_fact_add(r, "Nameplate, declared and not measured", "supplies",
+                               "%d in %d parts, %d beyond what is needed", n.supplies, n.components,
+                               n.redundant);
     return ok ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the row of %s", path);
 }

@@ -67,7 +67,7 @@ static bool describe(struct jm_round_row *r, const char *path, bool *nomem)
     struct jm_str text;
     struct jm_json *root = NULL;
     jm_str_init(&text);
-    int rc = jm_file_read(path, MAX_DESCRIPTION, &text, NULL);
+    int rc = jm_file_read_regular(path, MAX_DESCRIPTION, &text, NULL);
     if (!rc)
         rc = jm_json_parse(jm_str_span(&text), &root, NULL);
     bool is = !rc && jm_json_is_object(root);

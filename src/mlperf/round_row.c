@@ -2,7 +2,6 @@
 #include "mlperf/round_row.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,26 +131,14 @@ static bool judged(struct jm_round_row *r, const struct jm_mlperf_checked *c)
     return ok;
 }
 
-static bool add(struct jm_round_row *r, const char *group, const char *key, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-static bool add(struct jm_round_row *r, const char *group, const char *key, const char *fmt, ...)
-{
-    char text[400];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return jm_round_fact_add(r, group, key, text);
-}
-
 static bool limit(struct jm_round_row *r, const char *key, double is, double most, double percentile)
 {
     if (isnan(most))
         return true;
     if (isnan(is))
-        return add(r, "Latency limits", key, "limit %.4g s; the log does not have it", most);
-    return add(r, "Latency limits", key, "%.4g s at p%g, limit %.4g s: %s", is, percentile, most,
-               is <= most ? "met" : "NOT met");
+        return jm_round_fact_add(r, "Latency limits", key, "limit %.4g s; the log does not have it", most);
+    return jm_round_fact_add(r, "Latency limits", key, "%.4g s at p%g, limit %.4g s: %s", is, percentile,
+                             most, is <= most ? "met" : "NOT met");
 }
 
 /* What only the page of a single result has room for. */
@@ -161,26 +148,29 @@ static bool more(struct jm_round_row *r, const struct jm_mlperf_result *x)
     const struct jm_mlperf_limits_of *l = &x->limits;
     bool ok = true;
     if (isfinite(l->accuracy))
-        ok = ok &&
-             add(r, in, "analyzer", "± %.4g W, its accuracy at these ranges and power factors", l->accuracy);
+        ok = ok && jm_round_fact_add(r, in, "analyzer",
+                                     "± %.4g W, its accuracy at these ranges and power factors", l->accuracy);
     if (isfinite(l->bridged) && l->bridged > 0)
-        ok = ok && add(r, in, "bridged time", "± %.4g W", l->bridged);
+        ok = ok && jm_round_fact_add(r, in, "bridged time", "± %.4g W", l->bridged);
     if (isfinite(l->edges))
-        ok = ok && add(r, in, "edges", "± %.4g W, samples of a second across both edges", l->edges);
-    if (isfinite(l->clock))
         ok = ok &&
-             add(r, in, "clocks", "± %.4g W, system and analyzer up to %.4g s apart", l->clock, l->clock_s);
+             jm_round_fact_add(r, in, "edges", "± %.4g W, samples of a second across both edges", l->edges);
+    if (isfinite(l->clock))
+        ok = ok && jm_round_fact_add(r, in, "clocks", "± %.4g W, system and analyzer up to %.4g s apart",
+                                     l->clock, l->clock_s);
     if (x->v_range > 0 && x->a_range > 0)
-        ok = ok && add(r, in, "ranges", "%.4g V, %.4g A, crest factor %s", x->v_range, x->a_range,
-                       x->crest == 6   ? "6"
-                       : x->crest == 3 ? "3"
-                                       : "not known, 3 taken");
+        ok = ok &&
+             jm_round_fact_add(r, in, "ranges", "%.4g V, %.4g A, crest factor %s", x->v_range, x->a_range,
+                               x->crest == 6   ? "6"
+                               : x->crest == 3 ? "3"
+                                               : "not known, 3 taken");
     if (isfinite(x->ptd.watts))
-        ok = ok && add(r, ptd, "mean power", "%.6g W over the whole log; the same samples give %.6g W here",
-                       x->ptd.watts, x->ptd.our_watts);
+        ok = ok && jm_round_fact_add(r, ptd, "mean power",
+                                     "%.6g W over the whole log; the same samples give %.6g W here",
+                                     x->ptd.watts, x->ptd.our_watts);
     if (isfinite(x->ptd.uncertainty))
-        ok = ok && add(r, ptd, "uncertainty", "%.3g %% a sample; %.3g %% here", 100 * x->ptd.uncertainty,
-                       100 * x->ptd.our_uncertainty);
+        ok = ok && jm_round_fact_add(r, ptd, "uncertainty", "%.3g %% a sample; %.3g %% here",
+                                     100 * x->ptd.uncertainty, 100 * x->ptd.our_uncertainty);
     if (x->latency.limited) {
         ok = ok && limit(r, "first token", x->latency.ttft_s, x->latency.ttft_limit_s, x->latency.percentile);
         ok = ok && limit(r, "token", x->latency.tpot_s, x->latency.tpot_limit_s, x->latency.percentile);
@@ -245,9 +235,10 @@ int jm_mlperf_row_fill(struct jm_round_row *r, const struct jm_mlperf_session *s
     jm_mlperf_window(s, JM_MLPERF_TESTING, &r->t0, &r->t1);
     if (m && m->nameplate.present) {
         r->design_power_w = m->nameplate.watts;
-        ok = ok && add(r, "Nameplate, declared and not measured", "source", "%s%s%s",
-                       m->nameplate.source ? m->nameplate.source : "the description",
-                       m->nameplate.error ? "; " : "", m->nameplate.error ? m->nameplate.error : "");
+        ok = ok &&
+             jm_round_fact_add(r, "Nameplate, declared and not measured", "source", "%s%s%s",
+                               m->nameplate.source ? m->nameplate.source : "the description",
+                               m->nameplate.error ? "; " : "", m->nameplate.error ? m->nameplate.error : "");
     }
     if (c)
         ok = ok && judged(r, c);

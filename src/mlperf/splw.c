@@ -276,7 +276,7 @@ int jm_mlperf_spl_merge(const char *const *in, size_t n, const char *mark, const
     *done = (struct jm_mlperf_merged){0};
     jm_str_init(&text);
     if (!r)
-        rc = jm_err_set(err, JM_ENOMEM, "no memory to merge %zu power logs", n);
+        return jm_err_set(err, JM_ENOMEM, "no memory to merge %zu power logs", n);
     for (size_t i = 0; !rc && i < n; i++) {
         r[i].path = in[i];
         r[i].f = fopen(in[i], "re");
@@ -294,7 +294,7 @@ int jm_mlperf_spl_merge(const char *const *in, size_t n, const char *mark, const
     }
     if (f && fclose(f) && !rc)
         rc = jm_err_sys(err, errno, "cannot write %s", out);
-    for (size_t i = 0; r && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (r[i].f)
             fclose(r[i].f);
     free(r);

@@ -3,6 +3,7 @@
 #include "mlperf/submission.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +32,13 @@ bool jm_submission_dir(const char *path)
  * ------------------------------------------------------------------------------------------------------ */
 
 /* The folder that holds performance/, or power/, ranging/ and run_1/ themselves. */
-static void scenario_of(const char *path, char out[4096])
+static int scenario_of(const char *path, char out[4096])
 {
     char p[4096], probe[4200];
+    errno = 0;
     char *abs = realpath(path, NULL);
+    if (!abs && errno == ENOMEM)
+        return JM_ENOMEM;
     snprintf(p, sizeof p, "%s", abs ? abs : path);
     free(abs);
     snprintf(out, 4096, "%s", p);
@@ -42,17 +46,18 @@ static void scenario_of(const char *path, char out[4096])
         snprintf(probe, sizeof probe, "%s/performance", p);
         if (jm_submission_dir(probe)) {
             snprintf(out, 4096, "%s", p);
-            return;
+            return 0;
         }
         char *slash = strrchr(p, '/');
         if (!slash)
-            return;
+            return 0;
         *slash = 0;
     }
     /* no performance/: the folder above run_1, or the given one */
     size_t n = strlen(out);
     if (n > 6 && strcmp(out + n - 6, "/run_1") == 0)
         out[n - 6] = 0;
+    return 0;
 }
 
 static void take(char *out, size_t cap, const char *from)
@@ -151,7 +156,7 @@ static int describe(struct jm_mlperf_submission *m)
         snprintf(path, sizeof path, "%s/system.json", m->scenario_dir);
     m->system_path = m->tree ? jm_mlperf_printf(m->arena, "systems/%s.json", m->system) : "system.json";
     jm_str_init(&text);
-    int rc = jm_file_read(path, DOC_MOST, &text, &err);
+    int rc = jm_file_read_regular(path, DOC_MOST, &text, &err);
     if (!rc) {
         rc = jm_json_parse(jm_str_span(&text), &m->own, &err);
         if (!rc && !jm_json_is_object(m->own))
@@ -227,7 +232,7 @@ static int nameplate(struct jm_mlperf_submission *m)
         else
             continue;
         jm_str_init(&text);
-        int rc = jm_file_read(path, YAML_MOST, &text, &err);
+        int rc = jm_file_read_regular(path, YAML_MOST, &text, &err);
         if (!rc)
             jm_mlperf_nameplate_read(jm_str_span(&text), &m->nameplate, why);
         jm_str_release(&text);
@@ -253,7 +258,9 @@ int jm_mlperf_submission_read(const char *path, const char *round, struct jm_mlp
     int rc = m && (m->arena = jm_mlperf_arena_new()) ? 0 : JM_ENOMEM;
     if (!rc) {
         snprintf(m->round, sizeof m->round, "%s", round ? round : "");
-        scenario_of(path, m->scenario_dir);
+        rc = scenario_of(path, m->scenario_dir);
+    }
+    if (!rc) {
         place(m);
         rc = describe(m);
     }
@@ -263,7 +270,7 @@ int jm_mlperf_submission_read(const char *path, const char *round, struct jm_mlp
         rc = jm_submission_files(m);
     if (!rc)
         rc = jm_submission_docs(m);
-    if (!rc && jm_mlperf_arena_failed(m->arena))
+    if (!rc && (m->no_memory || jm_mlperf_arena_failed(m->arena)))
         rc = JM_ENOMEM;
     if (rc) {
         jm_mlperf_submission_free(m);

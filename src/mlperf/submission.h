@@ -74,6 +74,7 @@ struct jm_mlperf_submission {
     const char *settings; /* the beginning of power_settings, on one line; NULL */
     struct jm_mlperf_arena *arena;
     struct jm_json *own;
+    bool no_memory; /* while it was read */
 };
 
 /* path: anything at or below a session's scenario folder. A file that is absent, hostile or too large leaves

@@ -3,6 +3,7 @@
 #include "mlperf/submission_docs.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,15 @@ static int64_t size_of(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
+}
+
+/* NULL: it cannot be opened; without memory the submission is marked. */
+static DIR *open_dir(struct jm_mlperf_submission *m, const char *path)
+{
+    errno = 0;
+    DIR *d = opendir(path);
+    m->no_memory |= !d && errno == ENOMEM;
+    return d;
 }
 
 /* ---- performance/
@@ -74,7 +84,7 @@ static void folder(struct jm_mlperf_submission *m, const char *root, const char 
         else if (n == 0)
             keep(m, &m->empty, &m->n_empty, name, file);
     }
-    DIR *d = opendir(dir);
+    DIR *d = open_dir(m, dir);
     for (int i = 0; d && i < ENTRIES_MOST && (e = readdir(d)); i++)
         if (!jm_mlperf_round_lists(files, jm_span_of(e->d_name)) && !passed_over(e->d_name) &&
             !(optional && strcmp(e->d_name, "mlperf_log_accuracy.json") == 0) && join(path, dir, e->d_name) &&
@@ -97,7 +107,7 @@ static void no_power(struct jm_mlperf_submission *m, const char *dir, const char
             m->power_elsewhere = jm_mlperf_printf(m->arena, "%s/%s", shown, marks[i]);
             return;
         }
-    DIR *d = deep ? opendir(dir) : NULL;
+    DIR *d = deep ? open_dir(m, dir) : NULL;
     for (int i = 0; d && i < ENTRIES_MOST && (e = readdir(d)); i++) {
         char below[600];
         if (e->d_name[0] == '.' || !join(path, dir, e->d_name) || !jm_submission_dir(path))
@@ -125,7 +135,7 @@ int jm_submission_files(struct jm_mlperf_submission *m)
     folder(m, root, "run_1", round.run_files, true);
     folder(m, root, "ranging", round.run_files, true);
     folder(m, root, "power", round.power_files, false);
-    DIR *d = opendir(root);
+    DIR *d = open_dir(m, root);
     for (int i = 0; d && i < ENTRIES_MOST && (e = readdir(d)); i++)
         if (strncmp(e->d_name, "run_", 4) == 0 && join(path, root, e->d_name) && jm_submission_dir(path))
             m->runs++;
@@ -133,7 +143,7 @@ int jm_submission_files(struct jm_mlperf_submission *m)
         closedir(d);
     if (join(path, m->scenario_dir, "accuracy"))
         no_power(m, path, "accuracy", 1);
-    d = opendir(m->scenario_dir); /* compliance tests beside, since v6.0 */
+    d = open_dir(m, m->scenario_dir); /* compliance tests beside, since v6.0 */
     for (int i = 0; d && i < ENTRIES_MOST && (e = readdir(d)); i++)
         if (strncmp(e->d_name, "TEST", 4) == 0 && join(path, m->scenario_dir, e->d_name))
             no_power(m, path, e->d_name, 2);
@@ -163,7 +173,7 @@ static void find(struct jm_mlperf_submission *m, const struct at *a, const char 
     int64_t bytes = -1;
     if (out->path && (out->bytes > 0 || a->level == JM_MLPERF_AT_ELSEWHERE))
         return;
-    DIR *d = opendir(a->dir);
+    DIR *d = open_dir(m, a->dir);
     for (int i = 0; d && i < ENTRIES_MOST && (e = readdir(d)); i++) {
         const char *at = anywhere                                   ? strstr(e->d_name, start)
                          : strncmp(e->d_name, start, strlen(start)) ? NULL
@@ -198,7 +208,11 @@ static bool read_doc(struct jm_mlperf_submission *m, const struct jm_mlperf_doc 
 {
     char path[8192];
     const char *root = m->tree ? m->submitter_dir : m->scenario_dir;
-    return doc->path && join(path, root, doc->path) && jm_file_read(path, most, text, NULL) == 0;
+    if (!doc->path || !join(path, root, doc->path))
+        return false;
+    int rc = jm_file_read_regular(path, most, text, NULL);
+    m->no_memory |= rc == JM_ENOMEM;
+    return rc == 0;
 }
 
 /* A row of a Markdown table as its cells. */
@@ -358,8 +372,10 @@ static void levels(struct jm_mlperf_submission *m)
                                {m->system, "", ""},
                                {"", "", ""}};
     struct at *a = calloc(1, sizeof *a);
-    if (!a)
+    if (!a) {
+        m->no_memory = true;
         return;
+    }
     for (int i = 0; i < 4; i++) { /* to v5.1 */
         char rel[700];
         snprintf(rel, sizeof rel, "measurements%s%s%s%s%s%s", below[i][0][0] ? "/" : "", below[i][0],

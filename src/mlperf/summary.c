@@ -173,8 +173,8 @@ void jm_mlperf_summary_phase(struct jm_mlperf_summary *s, enum jm_mlperf_mode mo
     if (n < 0 || n > 3 || n > s->n_phase[mode])
         return;
     jm_clock_pair(clock, &p);
-    s->phase[mode][n] =
-        (struct jm_mlperf_stamp){jm_mlperf_unix(p.real), (double)(p.mono0 + (p.mono1 - p.mono0) / 2) / 1e9};
+    int64_t mono = p.mono0 + (p.mono1 - p.mono0) / 2;
+    s->phase[mode][n] = (struct jm_mlperf_stamp){jm_mlperf_unix(p.real), (double)mono / 1e9};
     if (n == s->n_phase[mode])
         s->n_phase[mode]++;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mlperf/training.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,29 +172,34 @@ static int read_run(struct jm_training_result *t, const struct jm_training_files
     return rc;
 }
 
-static double number_in(const char *path, const char *key)
+/* JM_ENOMEM; else *out is the number, NaN where there is none. */
+static int number_in(const char *path, const char *key, double *out)
 {
     struct jm_str text;
     struct jm_json *doc;
     double v = NAN;
     struct jm_span s;
     jm_str_init(&text);
-    if (jm_file_read(path, DOC_MOST, &text, NULL) == 0 &&
-        jm_json_parse(jm_str_span(&text), &doc, NULL) == 0) {
+    int rc = jm_file_read_regular(path, DOC_MOST, &text, NULL);
+    if (!rc && (rc = jm_json_parse(jm_str_span(&text), &doc, NULL)) == 0) {
         const struct jm_json *x = jm_json_get(doc, key);
         if (!jm_json_num(x, &v) && jm_json_str(x, &s) && jm_num_double(jm_span_trim(s), &v))
             v = NAN;
         jm_json_free(doc);
     }
     jm_str_release(&text);
-    return v;
+    *out = v;
+    return rc == JM_ENOMEM ? rc : 0;
 }
 
 /* .../<division>/<submitter>/results/<system>/<benchmark> */
-static void by_path(struct jm_training_result *t)
+static int by_path(struct jm_training_result *t)
 {
     char p[8192], *part[5] = {0};
+    errno = 0;
     char *abs = realpath(t->dir, NULL);
+    if (!abs && errno == ENOMEM)
+        return JM_ENOMEM;
     snprintf(p, sizeof p, "%s", abs ? abs : t->dir);
     free(abs);
     for (int i = 0; i < 5; i++) {
@@ -205,17 +211,19 @@ static void by_path(struct jm_training_result *t)
     }
     jm_training_round(t->dir, t->round);
     if (!part[2] || strcmp(part[2], "results") != 0)
-        return;
+        return 0;
     snprintf(t->benchmark, sizeof t->benchmark, "%s", part[0]);
     snprintf(t->system, sizeof t->system, "%s", part[1]);
     snprintf(t->submitter, sizeof t->submitter, "%s", part[3] ? part[3] : "");
     char file[9000];
     snprintf(file, sizeof file, "%s/../../../systems/%s.json", t->dir, t->system);
-    double nodes = number_in(file, "number_of_nodes");
-    if (nodes > 0) {
+    double nodes;
+    int rc = number_in(file, "number_of_nodes", &nodes);
+    if (!rc && nodes > 0) {
         t->nodes_declared = nodes;
         t->nodes_source = "number_of_nodes of the system description";
     }
+    return rc;
 }
 
 /* ---- the Olympic mean, mlcommons/logging result_summarizer.py _compute_strong_score_standalone and
@@ -290,9 +298,9 @@ int jm_training_read(const char *path, struct jm_training_result **out, struct j
     if (!rc) {
         snprintf(t->dir, sizeof t->dir, "%s", path);
         t->nodes_declared = t->published_j = t->proper_j = t->input_j = t->minutes = NAN;
-        by_path(t);
         snprintf(file, sizeof file, "%s/scaling.json", path);
-        t->scaling = number_in(file, "scaling_factor");
+        if (by_path(t) || number_in(file, "scaling_factor", &t->scaling))
+            rc = nomem(path, err);
         if (isnan(t->scaling))
             t->scaling = 1;
     }

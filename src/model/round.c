@@ -2,6 +2,8 @@
 #include "model/round.h"
 
 #include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,8 +78,13 @@ bool jm_round_set(char **at, const char *text)
     return true;
 }
 
-bool jm_round_fact_add(struct jm_round_row *r, const char *group, const char *name, const char *value)
+bool jm_round_fact_add(struct jm_round_row *r, const char *group, const char *name, const char *fmt, ...)
 {
+    char value[500];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(value, sizeof value, fmt, ap);
+    va_end(ap);
     struct jm_round_fact *more = realloc(r->fact, (r->n_fact + 1) * sizeof *more);
     if (!more)
         return false;

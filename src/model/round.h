@@ -134,8 +134,9 @@ struct jm_round_row *jm_round_row_new(void);
 void jm_round_row_free(struct jm_round_row *r);
 /* Replaces *at by a copy of text (NULL: none); false: no memory. */
 bool jm_round_set(char **at, const char *text);
-/* A fact for the page of the row; false: no memory. */
-bool jm_round_fact_add(struct jm_round_row *r, const char *group, const char *name, const char *value);
+/* A fact for the page of the row (up to 499 bytes); false: no memory. */
+bool jm_round_fact_add(struct jm_round_row *r, const char *group, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 bool jm_round_part_add(struct jm_round_row *r, const char *name, double published, double proper,
                        double seconds, const char *why);
 bool jm_round_finding_add(struct jm_round_row *r, enum jm_round_verdict v, const char *id, const char *text,

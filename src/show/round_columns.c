@@ -110,6 +110,7 @@ static const char *kind(const struct jm_round_row *r)
     return names[r->kind];
 }
 
+/* clang-format off */
 PAIR(power)
 PAIR(energy)
 PAIR(mj_per_stream)
@@ -125,45 +126,51 @@ N(seconds, r->seconds)
 N(queries, r->queries)
 N(dropped, r->dropped)
 N(samples, counted(r->window.rows))
-N(over, counted(r->window.over)) N(missed, counted(r->window.missed)) N(bad, counted(r->window.bad))
-    N(difference, jm_round_difference(r)) N(reported, r->reported) N(reported_off, r->reported_off)
-        N(design, r->design_power_w) N(nodes, r->nodes) N(accelerators, jm_round_accelerators(r))
-            N(fails, verdicts(r, JM_RV_FAIL)) N(warns, verdicts(r, JM_RV_WARN)) N(gap, r->max_gap_s) T(
-                kind, kind(r)) T(round, r->round) T(division, r->division) T(availability, r->availability)
-                T(submitter, r->submitter) T(suite, r->suite) T(system, r->system) T(system_name,
-                                                                                     r->system_name)
-                    T(accelerator, r->accelerator) T(benchmark, r->benchmark) T(scenario, r->scenario) T(
-                        run_scenario,
-                        r->run_scenario) T(inferred, r->inferred ? "yes" : "no")
-                        T(metric_unit,
-                          r->metric_unit[0]
-                              ? r->metric_unit
-                              : NULL) T(performance_unit, r->performance_unit[0] ? r->performance_unit : NULL)
-                            T(path, r->path) T(error, r->error)
-                                T(official,
-                                  r->checked ? jm_round_verdict_name(r->official)
-                                             : NULL) T(own, r->checked ? jm_round_verdict_name(r->own) : NULL)
-                                    T(reported_unit, r->reported_unit[0] ? r->reported_unit : NULL)
-                                        T(provenance, r->provenance) T(unofficial, r->unofficial) S(
-                                            power, jm_fmt_value(buf, r->power.published, "W"))
-                                            S(power_proper, jm_fmt_value(buf, r->power.proper, "W")) S(
-                                                energy,
-                                                jm_fmt_value(buf, r->energy.published,
-                                                             "J")) S(energy_proper,
-                                                                     jm_fmt_value(buf, r->energy.proper, "J"))
-                                                S(metric, jm_round_metric(buf, r->metric, r->metric_unit))
-                                                    S(metric_proper,
-                                                      jm_round_metric(buf, r->metric_proper, r->metric_unit))
-                                                        S(seconds, jm_fmt_duration(buf, r->seconds))
-                                                            S(difference,
-                                                              jm_round_percent(buf, jm_round_difference(r)))
-                                                                S(reported_off,
-                                                                  jm_round_percent(buf, r->reported_off))
-                                                                    S(design,
-                                                                      jm_fmt_value(buf, r->design_power_w,
-                                                                                   "W"))
+N(over, counted(r->window.over))
+N(missed, counted(r->window.missed))
+N(bad, counted(r->window.bad))
+N(difference, jm_round_difference(r))
+N(reported, r->reported)
+N(reported_off, r->reported_off)
+N(design, r->design_power_w)
+N(nodes, r->nodes)
+N(accelerators, jm_round_accelerators(r))
+N(fails, verdicts(r, JM_RV_FAIL))
+N(warns, verdicts(r, JM_RV_WARN))
+N(gap, r->max_gap_s)
+T(kind, kind(r))
+T(round, r->round)
+T(division, r->division)
+T(availability, r->availability)
+T(submitter, r->submitter)
+T(suite, r->suite)
+T(system, r->system)
+T(system_name, r->system_name)
+T(accelerator, r->accelerator)
+T(benchmark, r->benchmark)
+T(scenario, r->scenario)
+T(run_scenario, r->run_scenario)
+T(inferred, r->inferred ? "yes" : "no")
+T(metric_unit, r->metric_unit[0] ? r->metric_unit : NULL)
+T(performance_unit, r->performance_unit[0] ? r->performance_unit : NULL)
+T(path, r->path)
+T(error, r->error)
+T(official, r->checked ? jm_round_verdict_name(r->official) : NULL)
+T(own, r->checked ? jm_round_verdict_name(r->own) : NULL)
+T(reported_unit, r->reported_unit[0] ? r->reported_unit : NULL)
+T(provenance, r->provenance)
+T(unofficial, r->unofficial)
+S(power, jm_fmt_value(buf, r->power.published, "W"))
+S(power_proper, jm_fmt_value(buf, r->power.proper, "W"))
+S(energy, jm_fmt_value(buf, r->energy.published, "J"))
+S(energy_proper, jm_fmt_value(buf, r->energy.proper, "J"))
+S(metric, jm_round_metric(buf, r->metric, r->metric_unit))
+S(metric_proper, jm_round_metric(buf, r->metric_proper, r->metric_unit))
+S(seconds, jm_fmt_duration(buf, r->seconds))
+S(difference, jm_round_percent(buf, jm_round_difference(r)))
+S(reported_off, jm_round_percent(buf, r->reported_off))
+S(design, jm_fmt_value(buf, r->design_power_w, "W"))
 
-    /* clang-format off */
 const struct jm_round_column jm_round_columns[] = {
     {"kind", NULL, "session, training, tiny or nameplate", false, 8, NULL, t_kind, NULL, true},
     {"round", NULL, "Round whose rules were applied.", false, 6, NULL, t_round, NULL, true},

@@ -18,7 +18,8 @@
 
 const char jm_round_style_sheet[] =
     "main{max-width:1240px}.facts "
-    "th{width:190px}.weak{opacity:.42}.err{stroke:var(--ink);stroke-width:1.4}.dot{fill:var(--k);"
+    "th{width:190px}.cards{grid-template-columns:repeat(auto-fit,minmax(170px,1fr))}.weak{opacity:.42}.err{"
+    "stroke:var(--ink);stroke-width:1.4}.dot{fill:var(--k);"
     "stroke:"
     "none}.ring{fill:var(--card);stroke:var(--k);stroke-width:1.6}.fail{fill:var(--bad)}svg "
     ".sub{font-size:11.5px}"

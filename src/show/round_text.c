@@ -12,7 +12,7 @@
 
 struct layout {
     const struct jm_round_column *c[JM_ROUND_COLUMNS];
-    int width[JM_ROUND_COLUMNS];
+    int width[JM_ROUND_COLUMNS], natural[JM_ROUND_COLUMNS];
     int n, indent, gap;
 };
 
@@ -51,21 +51,35 @@ static int total(const struct layout *l)
     return w;
 }
 
-/* Least worth of the columns of the table that nobody asked for: what a narrow line loses first. */
-static int dearest(const struct layout *l)
+/* Is the name in a list of --sort ("-metric,round")? */
+static bool listed(const char *list, const char *name)
 {
-    static const char *const cheap[] = {"seconds",  "energy",      "power_proper",
-                                        "reported", "j_per_token", "difference"};
+    struct jm_span rest = jm_span_of(list ? list : ""), item;
+    while (list && jm_span_field(&rest, ',', &item)) {
+        item = jm_span_trim(item);
+        if (item.n && item.p[0] == '-')
+            item = jm_span_sub(item, 1, item.n);
+        if (jm_span_is(item, name))
+            return true;
+    }
+    return false;
+}
+
+/* Least worth of the columns of the table that nobody asked for: what a narrow line loses first. */
+static int dearest(const struct layout *l, const char *sort)
+{
+    static const char *const cheap[] = {"seconds",     "energy",     "power_proper", "reported",
+                                        "j_per_token", "difference", "metric",       "per_joule"};
     for (size_t k = 0; k < sizeof cheap / sizeof cheap[0]; k++)
         for (int i = 0; i < l->n; i++)
-            if (strcmp(l->c[i]->name, cheap[k]) == 0)
+            if (strcmp(l->c[i]->name, cheap[k]) == 0 && !listed(sort, cheap[k]))
                 return i;
     return l->n - 1;
 }
 
 /* Natural widths and two blanks between; then one; then the widest text columns give way; what then is still
  * too wide loses columns, where nobody asked for them. */
-static void fit(struct layout *l, const struct jm_round_table *t, int width, bool asked)
+static void fit(struct layout *l, const struct jm_round_table *t, int width, bool asked, const char *sort)
 {
     enum { LEAST = 8, ROOMY = 13 };
     char buf[JM_FMT];
@@ -79,6 +93,7 @@ static void fit(struct layout *l, const struct jm_round_table *t, int width, boo
             l->width[i] = w > l->width[i] ? w : l->width[i];
         }
     }
+    memcpy(l->natural, l->width, sizeof l->natural);
     while (total(l) > width) {
         int widest = -1;
         if (l->gap == 2) {
@@ -92,14 +107,18 @@ static void fit(struct layout *l, const struct jm_round_table *t, int width, boo
         if (widest >= 0) {
             l->width[widest]--;
         } else if (!asked && l->n > 3) {
-            int at = dearest(l);
+            int at = dearest(l, sort);
             l->n--;
             memmove(l->c + at, l->c + at + 1, (size_t)(l->n - at) * sizeof *l->c);
             memmove(l->width + at, l->width + at + 1, (size_t)(l->n - at) * sizeof *l->width);
+            memmove(l->natural + at, l->natural + at + 1, (size_t)(l->n - at) * sizeof *l->natural);
         } else {
             return;
         }
     }
+    for (int i = 0; i < l->n; i++) /* what a lost column left free */
+        while (!l->c[i]->right && l->width[i] < l->natural[i] && total(l) < width)
+            l->width[i]++;
 }
 
 static void between(struct jm_out *o, const struct layout *l)
@@ -415,10 +434,19 @@ static int choose(struct layout *l, const struct jm_round_table *t, const struct
             snprintf(names + n, sizeof names - n, ",reported");
     }
     l->n = jm_round_column_list(o->columns ? o->columns : names, l->c, err);
+    if (!o->columns) /* what it is sorted by is seen */
+        for (const struct jm_round_column *c = jm_round_columns;
+             c->name && l->n > 0 && l->n < JM_ROUND_COLUMNS; c++) {
+            bool there = !listed(o->sort, c->name);
+            for (int i = 0; i < l->n; i++)
+                there |= l->c[i] == c;
+            if (!there)
+                l->c[l->n++] = c;
+        }
     l->indent = grouped ? 2 : 0;
     if (l->n < 0)
         return l->n;
-    fit(l, t, o->width, o->columns != NULL);
+    fit(l, t, o->width, o->columns != NULL, o->sort);
     return 0;
 }
 

@@ -78,6 +78,9 @@ class Help(unittest.TestCase):
         self.assertEqual((page.returncode, page.stderr), (0, ""))
         self.assertEqual(run("mlperf", "--help").stdout, page.stdout)
         self.assertEqual(run("mlperf", "-h").stdout, page.stdout)
+        self.assertEqual(run("mlperf", "help").stdout, page.stdout)
+        self.assertEqual(run("mlperf", "help", "show").stdout, run("help", "mlperf", "show").stdout)
+        self.assertEqual(run("mlperf", "help", "shwo").returncode, 2)
         below = [c for c in commands() if c.startswith("mlperf ")]
         self.assertEqual(re.findall(r"^  (mlperf [a-z]+) ", page.stdout, re.M), below)
         self.assertNotIn("mlperf", commands())  # it is a heading there

@@ -206,6 +206,7 @@ class Rounds(Base):
         self.assertNotIn("<script", text)
         self.assertNotRegex(text, r"(src|href)='http")
 
+    @unittest.skipIf(os.environ.get("JM_HAVE_YAML") == "0", "built without YAML")
     def test_nameplate_is_declared_and_divides_nothing(self):
         top = os.path.join(self.dir, "plates")
         tree = mlperftree.Tree(top, round="v6.1", submitter="ACME", system="box")
@@ -307,6 +308,18 @@ class Hostile(Base):
             self.assertEqual(len(d["unread"]), 1)
         text = self.show(os.path.join(self.dir, "broken"))
         self.assertIn("–", text)
+
+    def test_pipes_are_not_waited_on(self):
+        for n, victim in enumerate(("performance/run_1/spl.txt", "performance/power/client.json",
+                                    "performance/power/ptd_logs.txt", "performance/run_1/mlperf_log_detail.txt",
+                                    "../../../../systems/box.json", "../../../../../../summary.csv")):
+            top = os.path.join(self.dir, f"pipe{n}")
+            s = self.session(f"pipe{n}")
+            path = os.path.normpath(os.path.join(s.path, victim))
+            if os.path.exists(path):
+                os.remove(path)
+            os.mkfifo(path)
+            self.assertEqual(len(self.json(top)["sessions"]), 1, victim)
 
     def test_names_that_attack(self):
         bad = os.fsencode(self.dir) + b"/evil"

@@ -108,6 +108,15 @@ class Trouble(unittest.TestCase):
             c.close()
             self.assertEqual(d.wait(), 3, d.text())
 
+    def test_done_too_early(self):  # as a client whose workload failed ends it
+        with Director(config(), "--once", env={"JOULEMARK_SIM_PTD": "--speed 40"}) as d:
+            c, s, _ = self.session(d, ["start,ranging", "stop,ranging"])
+            self.assertEqual(c(f"session,{s},done"), "OK")
+            c.close()
+            self.assertEqual(d.wait(), 3, d.text())
+            self.assertIn("in the state RANGING_DONE", d.read(s, "INCOMPLETE.txt"))
+            self.assertIn("1 of them incomplete", d.text())
+
     def test_silent_client(self):
         with Director(config(ours="idleTimeout: 300ms"), "--once", env={"JOULEMARK_SIM_PTD": "--speed 40"}) as d:
             c, s, _ = self.session(d, ["start,ranging"])

@@ -186,6 +186,7 @@ class Submission(unittest.TestCase):
         old = self.tree("v1.1").result("resnet50", "MultiStream", run_scenario="SingleStream", seconds=60)
         self.says(old, "submission.inferred", "fail", "in this round")
 
+    @unittest.skipIf(os.environ.get("JM_HAVE_YAML") == "0", "built without YAML")
     def test_nameplate(self):
         def plate(text):
             path = os.path.join(self.dir, "p.yaml")
@@ -211,6 +212,7 @@ class Submission(unittest.TestCase):
             self.assertTrue(p["present"] and p["error"], (bad, p))
             self.assertIsNone(p["watts"], bad)
 
+    @unittest.skipIf(os.environ.get("JM_HAVE_YAML") == "0", "built without YAML")
     def test_nameplate_in_a_submission(self):
         t = self.tree("v6.1")
         s = t.result("llama2-70b-99", "Offline", seconds=60, watts=500)

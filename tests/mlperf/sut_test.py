@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """joulemark mlperf sut against a Director by script: what it says and when, what it writes, and how it ends when the workload
 fails."""
+import json
 import os
 import signal
 import subprocess
@@ -239,6 +240,64 @@ class WorkloadFails(Case):
                 self.assertEqual(self.client()["joulemark"]["stage"], "ranging: workload")
 
 
+class Submission(Case):
+    """The files of the tree: mlcommons/inference tools/submission, submission_structure.md."""
+
+    def laid_out(self, *more, **how):
+        return self.sut(self.server(**how), "--submission", self.at + "/tree", "--system", "box-1", "--benchmark", "llama3.1-8b",
+                        "--scenario", "Offline", "--submitter", "Somebody", *more)
+
+    def tree(self):
+        at = os.path.join(self.at, "tree")
+        return sorted(os.path.relpath(os.path.join(top, f), at) for top, _, files in os.walk(at) for f in files)
+
+    def test_files(self):
+        conf = os.path.join(self.at, "user.conf")
+        with open(conf, "w", encoding="ascii") as f:
+            f.write("*.Offline.target_qps = 1\n")
+        r = self.laid_out("--user-conf", conf, "--division", "open")
+        self.assertEqual(r.returncode, 1, r.stderr)  # what the scripted Director sent is no measurement
+        result = "open/Somebody/results/box-1/llama3.1-8b/Offline/"
+        self.assertEqual(self.tree(), sorted(
+            [result + "performance/" + f for f in power_server.FILES if f != "run_1/ptd_out.txt"] +
+            [result + f"performance/{run}/mlperf_log_{part}.txt" for run in ("ranging", "run_1") for part in ("detail", "summary")] +
+            [result + f for f in ("performance/power/client.json", "performance/power/client.log", "README.md", "user.conf",
+                                  "analyzer_table.md", "power_settings.md", "box-1.json")] + ["open/Somebody/systems/box-1.json"]))
+        with open(f"{self.at}/tree/open/Somebody/systems/box-1.json", encoding="utf-8") as f:
+            system = json.load(f)
+        self.assertEqual((system["division"], system["submitter"], system["number_of_nodes"]), ("open", "Somebody", 1))
+        self.assertEqual((system["framework"], system["cooling"], system["power_supply_details"]), ("", "", ""))  # nobody can know
+        self.assertIn("power_supply_details", " ".join(r.stdout.split()))
+        self.assertIn("official", r.stdout)
+        self.assertLessEqual(max(map(len, r.stdout.split("submission ", 1)[1].splitlines()[1:])), 80)
+
+    def test_nothing_is_overwritten(self):
+        self.laid_out()
+        for name in ("systems/box-1.json", "results/box-1/llama3.1-8b/Offline/power_settings.md"):
+            with open(f"{self.at}/tree/closed/Somebody/{name}", "w", encoding="ascii") as f:
+                f.write("mine")
+        before = self.tree()
+        r = self.laid_out(session="2026-01-30_11-00-00")
+        self.assertEqual(r.returncode, 4)
+        self.assertIn("is there already", r.stderr)
+        self.assertIn("the session is whole in", r.stderr)
+        self.assertEqual(self.tree(), before)
+        subprocess.run(["rm", "-r", f"{self.at}/tree/closed/Somebody/results/box-1/llama3.1-8b/Offline/performance"], check=True)
+        self.assertEqual(self.laid_out(session="2026-01-30_12-00-00").returncode, 1)
+        self.assertEqual(self.tree(), before)
+        for name in ("systems/box-1.json", "results/box-1/llama3.1-8b/Offline/power_settings.md"):
+            with open(f"{self.at}/tree/closed/Somebody/{name}", encoding="ascii") as f:
+                self.assertEqual(f.read(), "mine")
+
+    def test_json(self):
+        r = self.laid_out("--json")
+        told = json.loads(r.stdout)
+        self.assertEqual(told["schema"], "joulemark.mlperf.sut/1")
+        self.assertTrue(told["submission"].endswith("closed/Somebody/results/box-1/llama3.1-8b/Offline"))
+        self.assertTrue(any(line.startswith("systems/box-1.json: ") for line in told["to_fill_in"]))
+        self.assertEqual(told["check"]["verdict"], "fail")
+
+
 class Usage(Case):
     def refused(self, *more, text, indir=None, out=None):
         server = self.server()
@@ -269,6 +328,15 @@ class Usage(Case):
         self.refused("-V", "nan", "-A", "1", text="number")
         self.refused("-V", "0", "-A", "1", text="number")
         self.refused("-p", "70000", text="port")
+
+    def test_names_of_a_submission(self):
+        tree = ["--submission", self.at + "/tree", "--system", "a", "--benchmark", "b", "--scenario", "Offline"]
+        for option in ("--system", "--benchmark", "--submitter"):
+            for name in ("..", ".x", "a/b", "", "a b", "\n", "x" * 201):
+                self.refused(*tree, option, name, text=option)
+        self.refused(*tree, "--scenario", "offline", text="Offline")
+        self.refused(*tree[:2], text="--system")
+        self.refused(*tree[2:], text="--submission")
 
 
 if __name__ == "__main__":

@@ -85,10 +85,14 @@ class Commands(unittest.TestCase):
 
 
 class Readings(unittest.TestCase):
+    def test_no_update_yet(self):
+        with Analyzer("--waveform", "const:600W", "--ranges", "300,5", "--speed", "0.001") as a:  # the first one after 100 s
+            a.send(ITEMS)
+            self.assertEqual(a.ask(":NUM:NORM:VAL?").split(",")[2:4], ["NAN", "NAN"])
+
     def test_values(self):
         with Analyzer("--waveform", "const:600W", "--ranges", "300,5", "--speed", "20") as a:
             a.send(ITEMS)
-            self.assertEqual(a.ask(":NUM:NORM:VAL?").split(",")[2:4], ["NAN", "NAN"])  # no update yet
             time.sleep(.05)
             u, i, p, lamb, wh, t = a.ask(":NUM:NORM:VAL?").split(",")
             self.assertEqual((u, p, lamb, wh, t), ("230.00E+00", "0.6000E+03", "0.9500E+00", "0.00000E+00", "0"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The other sides of a Director, written from the protocol alone: a client of version 3, a PTDaemon that follows a
 script, an NTP server, and the Director's process itself."""
+import ctypes
 import json
 import os
 import re
@@ -22,6 +23,10 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def _with_us():
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG: a killed test leaves no Director behind
 
 
 class Client:
@@ -86,7 +91,8 @@ class Director:
         self.err = open(os.path.join(self.dir.name, "stderr"), "w+")
         self.process = subprocess.Popen(
             [os.environ["JOULEMARK"], "mlperf", "director", "-c", conf, "-l", "127.0.0.1:0", *options],
-            stdin=subprocess.DEVNULL, stderr=self.err, stdout=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+            stdin=subprocess.DEVNULL, stderr=self.err, stdout=subprocess.DEVNULL, env={**os.environ, **(env or {})},
+            preexec_fn=_with_us)
         self.port = None
         if wait:
             self.ready()

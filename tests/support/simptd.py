@@ -72,7 +72,11 @@ class Ptd:
         while len(self.rows(mark)) < samples:
             assert time.monotonic() < end and self.p.poll() is None, self.out()[-500:]
             time.sleep(0.005)
-        return self.cmd("Stop") if stop else None
+        if not stop:
+            return None
+        reply = self.cmd("Stop")
+        self.cmd("RR")  # answered when the last sample is taken
+        return reply
 
     def rows(self, mark=None):
         try:

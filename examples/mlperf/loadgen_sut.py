@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A system under test for MLPerf LoadGen: an OpenAI-compatible endpoint is asked for each sample, with LoadGen's own settings
-for the benchmark (its built-in mlperf.conf and a user.conf). Performance mode only. Run by the Python that has mlperf_loadgen."""
+"""A small system under test for MLPerf LoadGen: an OpenAI-compatible endpoint is asked for each sample, with LoadGen's own settings
+for the benchmark (its built-in mlperf.conf and a user.conf). Performance mode only, made-up prompts: for trials of the measurement,
+no implementation of a benchmark. Needs LoadGen: pip install mlcommons-loadgen"""
 import argparse
 import array
 import http.client
