@@ -422,6 +422,7 @@ static int inlet_of(const struct jm_meter_env *env, const struct jm_instrument *
 static int open_with(const struct jm_meter_env *env, const struct jm_instrument *in, const struct options *o,
                      struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err)
 {
+    int timeout_ms = in ? (int)(in->timeout_ns / JM_NS_PER_MS) : TIMEOUT_MS;
     char idn[128], product[32];
     struct jm_meter *m = jm_meter_alloc(&jm_meter_yokogawa, err);
     struct yokogawa *y = m ? calloc(1, sizeof *y) : NULL;
@@ -431,8 +432,8 @@ static int open_with(const struct jm_meter_env *env, const struct jm_instrument 
     }
     y->io.fd = -1;
     m->priv = y;
-    m->deadline_ns = TIMEOUT_MS * JM_NS_PER_MS;
-    int rc = jm_scpi_open(&y->io, o->address, PORT, o->baud, TIMEOUT_MS, "yokogawa", err);
+    m->deadline_ns = timeout_ms * JM_NS_PER_MS;
+    int rc = jm_scpi_open(&y->io, o->address, PORT, o->baud, timeout_ms, "yokogawa", err);
     if (!rc)
         rc = identify(&y->io, o->address, idn, product, &m->simulated, err);
     if (!rc) {
