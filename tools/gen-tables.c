@@ -10,6 +10,7 @@
 #include "engine/telemetry.h"
 #include "import/import.h"
 #include "import/promdev.h"
+#include "meter/instrument.h"
 #include "meter/meter.h"
 #include "meter/nvml.h"
 #include "meter/survey.h"
@@ -197,6 +198,58 @@ static void checks(void)
          "| finding | of check | severity | what was found | concerns |\n| --- | --- | --- | --- | --- |");
     finding_rows(jm_finding_table);
     finding_rows(jm_foreign_finding_table);
+}
+
+static void key_rows(const struct jm_opt *o)
+{
+    puts("| key | value | meaning | default |\n| --- | --- | --- | --- |");
+    for (; o && o->name; o++) {
+        if (!o->help)
+            continue;
+        const char *arg = o->type == JM_OPT_MAPS   ? (o->maps->single ? "mapping" : "list of mappings")
+                          : o->type == JM_OPT_LIST ? "list"
+                          : o->type == JM_OPT_FLAG ? "true or false"
+                                                   : jm_opt_argname(o);
+        printf("| `%s` |", o->name);
+        cell(arg ? arg : "");
+        cell(o->help);
+        cell(o->deflt ? o->deflt : "");
+        putchar('\n');
+    }
+}
+
+static void instrument_keys(void)
+{
+    puts("# Keys of configured instruments\n\nMade from the option tables of src/meter by `make docs`; do "
+         "not edit. "
+         "What an instrument is and\nhow the file is written: [instruments.md](instruments.md).\n\n"
+         "## Of every entry of `meters:`\n");
+    key_rows(jm_instrument_keys);
+    for (const struct jm_opt *o = jm_instrument_keys; o->name; o++)
+        if (o->type == JM_OPT_MAPS) {
+            printf("\n### In `%s`\n\n", o->name);
+            key_rows(o->maps->table);
+        }
+    for (size_t i = 0; jm_meter_registry[i]; i++) {
+        const struct jm_meter_ops *m = jm_meter_registry[i];
+        if (!m->open_conf)
+            continue;
+        printf("\n## `meter: %s`\n\n%c%s.\n", m->name, m->summary[0] - (m->summary[0] >= 'a' ? 32 : 0),
+               m->summary + 1);
+        if (m->min_interval_ns)
+            printf("Shortest `interval`: %g s; %s.\n", (double)m->min_interval_ns / 1e9,
+                   m->why_interval ? m->why_interval : "it refreshes no faster");
+        putchar('\n');
+        if (m->opts)
+            key_rows(m->opts);
+        else
+            puts("No keys of its own.");
+        for (const struct jm_opt *o = m->opts; o && o->name; o++)
+            if (o->type == JM_OPT_MAPS) {
+                printf("\n### In `%s`\n\n", o->name);
+                key_rows(o->maps->table);
+            }
+    }
 }
 
 /* Rules of MLPerf Power, a table a group: the word before the dot. */
@@ -467,7 +520,8 @@ int main(int argc, char **argv)
                  {"meters", meters},
                  {"importers", importers},
                  {"engine-metrics", engines},
-                 {"mlperf-rules", mlperf_rules}};
+                 {"mlperf-rules", mlperf_rules},
+                 {"instrument-keys", instrument_keys}};
     for (size_t i = 0; argc == 2 && i < sizeof pages / sizeof pages[0]; i++) {
         if (strcmp(argv[1], pages[i].name) == 0) {
             pages[i].write();
@@ -475,6 +529,7 @@ int main(int argc, char **argv)
         }
     }
     fprintf(stderr,
-            "usage: gen-tables metrics|definitions|checks|meters|importers|engine-metrics|mlperf-rules\n");
+            "usage: gen-tables metrics|definitions|checks|meters|importers|engine-metrics|mlperf-rules|"
+            "instrument-keys\n");
     return 2;
 }

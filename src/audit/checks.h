@@ -26,6 +26,9 @@ int jm_check_throttle(const struct jm_run *run, struct jm_report *r, struct jm_e
 int jm_check_limit_change(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_fast_polling(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_estimate(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+/* checks_instrument.c */
+int jm_check_instruments(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_configured(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 /* checks_load.c */
 int jm_check_sut(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_tokens(const struct jm_run *run, struct jm_report *r, struct jm_err *err);

@@ -63,6 +63,26 @@
 /* MLPerf: largest gap between samples; above 2.1 s in 3 of 8,482 published sessions. */
 #define JM_TH_MLPERF_GAP_S 2.1
 
+/* Counter against power in another unit: gains of two instruments of one device differ by up to 15 % (cards
+ * against boards, arXiv 2312.02741), decimal and hour factors by 10 and more; so many counts must have been
+ * seen. */
+#define JM_TH_UNIT_REL    0.15
+#define JM_TH_UNIT_COUNTS 3
+/* Frozen: constant over so many readings and seconds while what is inside moved by more than this; 8-bit
+ * sensors of BMCs step by up to 78 W (DGX H100, PWR_SYSTEM). */
+#define JM_TH_FROZEN_READINGS 10
+#define JM_TH_FROZEN_S        10.0
+#define JM_TH_FROZEN_W        160.0
+#define JM_TH_FROZEN_REL      0.10
+/* Stale: so much longer at one value than between its other changes. Slowest mean in use: 60 s (iDRAC). */
+#define JM_TH_STALE_CHANGES 20
+#define JM_TH_STALE_TIMES   30
+#define JM_TH_STALE_S       60.0
+/* Half a step against the mean: MLPerf Power fails an uncertainty above 1 %. */
+#define JM_TH_QUANTUM_REL 0.01
+/* Clock of an instrument against this host's, s: one request over a slow BMC is below. */
+#define JM_TH_FOREIGN_CLOCK_S 5.0
+
 /* Files of other tools. Share of requests from which it is no oddity of single ones any more. */
 #define JM_TH_FOREIGN_FEW 0.01
 /* Server's count against text tokenised again: AIPerf calls 1.00 +- 0.02 healthy. */

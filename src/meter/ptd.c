@@ -211,6 +211,7 @@ static int channels(struct jm_meter *m, int inlet, struct jm_err *err)
 static int open_with(const struct jm_meter_env *env, const struct jm_instrument *in, const struct options *o,
                      struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err)
 {
+    int timeout_ms = in ? (int)(in->timeout_ns / JM_NS_PER_MS) : TIMEOUT_MS;
     struct jm_meter *m = jm_meter_alloc(&jm_meter_ptd, err);
     struct ptd *p = m ? calloc(1, sizeof *p) : NULL;
     if (!p) {
@@ -220,8 +221,8 @@ static int open_with(const struct jm_meter_env *env, const struct jm_instrument 
     p->io.fd = -1;
     m->priv = p;
     m->period_ns = JM_NS_PER_S / 2;
-    m->deadline_ns = TIMEOUT_MS * JM_NS_PER_MS;
-    int rc = jm_scpi_open(&p->io, o->address, PORT, 9600, TIMEOUT_MS, "ptd", err);
+    m->deadline_ns = timeout_ms * JM_NS_PER_MS;
+    int rc = jm_scpi_open(&p->io, o->address, PORT, 9600, timeout_ms, "ptd", err);
     p->io.end = "\r\n";
     if (!rc)
         rc = start(m, in, o, err);

@@ -86,7 +86,7 @@ static void fail(struct jm_survey_meter *s, const struct jm_err *err)
                  err->code == JM_EDENIED        ? JM_PROBE_DENIED
                  : err->code == JM_EUNSUPPORTED ? JM_PROBE_UNSUPPORTED
                                                 : JM_PROBE_ABSENT,
-                 s->probe.mend, "%.255s", err->text);
+                 "", "%.255s", err->text);
 }
 
 /* Values as they are now, and how long a read takes. */
@@ -189,9 +189,9 @@ static int look_configured(struct jm_survey *all, const struct jm_meter_env *env
             size_t len = strlen(in[i]->name); /* which begins the sentence, and the row */
             if (jm_span_starts(jm_span_of(text), jm_span_of(in[i]->name)) && text[len] == ':')
                 memmove(opened[i].why.text, text + len + 2, strlen(text + len + 2) + 1);
+            fail(s, &opened[i].why);
             snprintf(s->probe.mend, sizeof s->probe.mend, "line %zu of %.200s", in[i]->line,
                      in[i]->list->file);
-            fail(s, &opened[i].why);
         }
     }
     for (size_t i = 0; opened && i < n; i++)

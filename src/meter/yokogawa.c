@@ -80,9 +80,11 @@ static int inlet_of(const struct jm_meter_env *env, const struct jm_instrument *
 }
 
 /* in: the entry of the configuration, or NULL. */
-static int open_with(const struct jm_meter_env *env, const struct jm_instrument *in, const struct jm_yokogawa_options *o,
-                     struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err)
+static int open_with(const struct jm_meter_env *env, const struct jm_instrument *in,
+                     const struct jm_yokogawa_options *o, struct jm_domain_tree *tree, struct jm_meter **out,
+                     struct jm_err *err)
 {
+    int timeout_ms = in ? (int)(in->timeout_ns / JM_NS_PER_MS) : JM_YOKOGAWA_TIMEOUT_MS;
     char idn[128], product[32];
     struct jm_meter *m = jm_meter_alloc(&jm_meter_yokogawa, err);
     struct jm_yokogawa *y = m ? calloc(1, sizeof *y) : NULL;
@@ -92,8 +94,8 @@ static int open_with(const struct jm_meter_env *env, const struct jm_instrument 
     }
     y->io.fd = -1;
     m->priv = y;
-    m->deadline_ns = JM_YOKOGAWA_TIMEOUT_MS * JM_NS_PER_MS;
-    int rc = jm_scpi_open(&y->io, o->address, JM_YOKOGAWA_PORT, o->baud, JM_YOKOGAWA_TIMEOUT_MS, "yokogawa", err);
+    m->deadline_ns = timeout_ms * JM_NS_PER_MS;
+    int rc = jm_scpi_open(&y->io, o->address, JM_YOKOGAWA_PORT, o->baud, timeout_ms, "yokogawa", err);
     if (!rc)
         rc = jm_yokogawa_identify(&y->io, o->address, idn, product, &m->simulated, err);
     if (!rc) {
@@ -162,12 +164,12 @@ static int open_conf(const struct jm_meter_env *env, const struct jm_instrument 
 {
     const struct conf *c = in->conf;
     struct jm_yokogawa_options o = {.volts = c->volts,
-                        .amps = c->amps,
-                        .rate_s = (double)c->rate_ns / 1e9,
-                        .baud = c->baud,
-                        .elements = c->elements,
-                        .dc = c->dc || in->at == JM_D_INLET_DC,
-                        .automatic = c->automatic};
+                                    .amps = c->amps,
+                                    .rate_s = (double)c->rate_ns / 1e9,
+                                    .baud = c->baud,
+                                    .elements = c->elements,
+                                    .dc = c->dc || in->at == JM_D_INLET_DC,
+                                    .automatic = c->automatic};
     snprintf(o.address, sizeof o.address, "%s", c->address);
     return open_with(env, in, &o, tree, out, err);
 }
