@@ -9,7 +9,7 @@
 #include "load/curl.h"
 #include "load/load.h"
 #include "load/target.h"
-#include "load/tls.h"
+#include "base/tls.h"
 #include "wire/http1.h"
 
 struct jm_client {

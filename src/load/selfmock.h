@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "load/tls.h"
+#include "base/tls.h"
 
 struct jm_selfmock_cfg {
     int64_t ttft_ns, gap_ns;

@@ -8,6 +8,8 @@
 extern const struct jm_meter_ops jm_meter_nvml;
 extern const struct jm_meter_ops jm_meter_rapl;
 extern const struct jm_meter_ops jm_meter_perf;
+extern const struct jm_meter_ops jm_meter_plug;
+extern const struct jm_meter_ops jm_meter_redfish;
 extern const struct jm_meter_ops jm_meter_amdgpu;
 extern const struct jm_meter_ops jm_meter_intel_gpu;
 extern const struct jm_meter_ops jm_meter_grace;

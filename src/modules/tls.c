@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS in memory with OpenSSL 3 (SSL_CTX_new(3), BIO_meth_new(3), SSL_set1_host(3)). See load/tls.h. */
-#include "load/tls.h"
+/* TLS in memory with OpenSSL 3 (SSL_CTX_new(3), BIO_meth_new(3), SSL_set1_host(3)). See base/tls.h. */
+#include "base/tls.h"
 
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
@@ -266,6 +266,18 @@ static void sent(struct jm_tls_session *s, size_t n)
     s->out_at = s->out_n = s->out_cap = 0;
 }
 
+static bool peer_sha256(struct jm_tls_session *s, char hex[65])
+{
+    unsigned char md[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    X509 *x = SSL_get1_peer_certificate(s->ssl);
+    bool ok = x && X509_digest(x, EVP_sha256(), md, &n) == 1 && n == 32;
+    X509_free(x);
+    for (unsigned i = 0; ok && i < n; i++)
+        snprintf(hex + 2 * i, 3, "%02x", md[i]);
+    return ok;
+}
+
 static void session_shutdown(struct jm_tls_session *s)
 {
     ERR_clear_error();
@@ -345,6 +357,7 @@ const struct jm_tls_ops *jm_tls_module(void)
         .write = plain_write,
         .pending = pending,
         .sent = sent,
+        .peer_sha256 = peer_sha256,
         .shutdown = session_shutdown,
     };
     return &ops;

@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "load/load.h"
-#include "load/tls.h"
+#include "base/tls.h"
 
 #define MS JM_NS_PER_MS
 

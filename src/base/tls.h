@@ -2,15 +2,15 @@
 /* TLS lives in a module of its own (src/modules/tls.c), loaded when the first https endpoint is asked for, so
  * that the program does not link OpenSSL. The module turns ciphertext into plaintext in memory: the sockets,
  * and so the kernel's stamps, stay with the transport. It uses nothing of this library. */
-#ifndef JM_LOAD_TLS_H
-#define JM_LOAD_TLS_H
+#ifndef JM_BASE_TLS_H
+#define JM_BASE_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
 
-#define JM_TLS_ABI    2
+#define JM_TLS_ABI    3
 #define JM_TLS_SYMBOL "jm_tls_module"
 #define JM_TLS_WHY    200
 
@@ -46,6 +46,8 @@ struct jm_tls_ops {
     /* Ciphertext for the socket: what is there, and how much of it was sent. */
     size_t (*pending)(struct jm_tls_session *s, const char **p);
     void (*sent)(struct jm_tls_session *s, size_t n);
+    /* After the handshake: SHA-256 of the peer's certificate (DER) in hex; false where it showed none. */
+    bool (*peer_sha256)(struct jm_tls_session *s, char hex[65]);
     /* Writes the closing alert. */
     void (*shutdown)(struct jm_tls_session *s);
 };

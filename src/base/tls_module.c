@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/module.h"
-#include "load/tls.h"
+#include "base/tls.h"
 
 #include "base/banned.h"
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A reply of a smart plug, to each reader. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/plug.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+    int (*const all[])(struct jm_span, struct jm_plug_reply *,
+                       struct jm_err *) = {jm_plug_shelly1, jm_plug_shelly2, jm_plug_tasmota, jm_plug_kasa};
+    struct jm_plug_reply r;
+    struct jm_err err;
+    for (size_t k = 0; k < 4; k++) {
+        int rc = all[k]((struct jm_span){(const char *)p, n}, &r, &err);
+        if (rc > 0 || r.n > JM_PLUG_METERS || (rc == 0) != (r.n > 0))
+            abort();
+        for (size_t i = 0; i < r.n; i++)
+            if ((r.m[i].power_status == JM_S_OK && !isfinite(r.m[i].power_w)) ||
+                (r.m[i].energy_status == JM_S_OK && !(r.m[i].energy_j >= 0)))
+                abort();
+    }
+    char *text = malloc(n + 1);
+    if (text)
+        jm_kasa_decode(p, n, text);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The meter plug against simulated plugs: digest login, Tasmota's query, Kasa's bytes; secrets stay secret."""
+import hashlib
+import http.server
+import json
+import os
+import socketserver
+import struct
+import subprocess
+import tempfile
+import threading
+import unittest
+import urllib.parse
+
+import tap
+
+JOULEMARK = os.environ["JOULEMARK"]
+SECRET = "pl&ug secret"
+
+
+def sha(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Http(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def say(self, status, body=b"", *headers):
+        self.send_response(status)
+        for k, v in headers:
+            self.send_header(k, v)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def digest_ok(self):
+        """RFC 7616, worked out here anew."""
+        h = self.headers.get("Authorization", "")
+        if not h.startswith("Digest "):
+            return False
+        f = {k.strip(): v.strip().strip('"') for k, v in (x.split("=", 1) for x in h[7:].split(","))}
+        ha1, ha2 = sha(f"{f['username']}:plug:{SECRET}"), sha(f"GET:{self.path}")
+        return f["response"] == sha(f"{ha1}:abc123:{f['nc']}:{f['cnonce']}:auth:{ha2}") and f["uri"] == self.path
+
+    def do_GET(self):
+        s = self.server
+        if s.kind == "shelly2":
+            if not self.digest_ok():
+                return self.say(401, b"", ("WWW-Authenticate", 'Digest qop="auth", realm="plug", nonce="abc123", algorithm=SHA-256'))
+            body = {"switch:0": {"apower": 87.5, "aenergy": {"total": 1000.5, "minute_ts": 1707326880}}, "sys": {"unixtime": 1707326890}}
+        else:
+            q = urllib.parse.parse_qs(urllib.parse.urlparse(self.path).query)
+            if q.get("password") != [SECRET] or q.get("user") != ["admin"]:
+                return self.say(200, b'{"WARNING":"Need user=<username>&password=<password>"}')
+            body = {"StatusSNS": {"ENERGY": {"Total": 3.185, "Power": 87.5}}}
+        self.say(200, json.dumps(body).encode())
+
+
+class Kasa(socketserver.BaseRequestHandler):
+    @staticmethod
+    def cipher(data, decode):
+        out, k = bytearray(), 171
+        for b in data:
+            out.append(b ^ k)
+            k = b if decode else out[-1]
+        return bytes(out)
+
+    def handle(self):
+        n = struct.unpack(">I", self.request.recv(4))[0]
+        ask = json.loads(self.cipher(self.request.recv(n), True))
+        assert ask == {"emeter": {"get_realtime": {}}}
+        reply = self.cipher(json.dumps({"emeter": {"get_realtime": {"power_mw": 87500, "total_wh": 12, "err_code": 0}}}).encode(), False)
+        data = struct.pack(">I", len(reply)) + reply
+        self.request.sendall(data[:7])  # in pieces, as TCP may
+        self.request.sendall(data[7:])
+
+
+class Plug(unittest.TestCase):
+    def read(self, kind, password=SECRET):
+        cls = socketserver.ThreadingTCPServer if kind == "kasa" else http.server.ThreadingHTTPServer
+        with cls(("127.0.0.1", 0), Kasa if kind == "kasa" else Http) as srv, tempfile.TemporaryDirectory() as d:
+            srv.kind, srv.daemon_threads = kind, True
+            threading.Thread(target=srv.serve_forever, kwargs={"poll_interval": .05}, daemon=True).start()
+            at = f"127.0.0.1:{srv.server_address[1]}"
+            path = os.path.join(d, "joulemark.yaml")
+            with open(path, "w") as f:
+                f.write(f"meters:\n  - name: plug1\n    meter: plug\n    model: {kind}\n    url: {'' if kind == 'kasa' else 'http://'}{at}\n"
+                        + ("" if kind == "kasa" else "    user: admin\n    password_env: PLUG_PW\n"))
+            r = subprocess.run([JOULEMARK, "meters", "--json", "--measure", "100ms", "-m", "plug1", "--config", path], capture_output=True, text=True,
+                               timeout=60, env={**os.environ, "PLUG_PW": password})
+            srv.shutdown()
+            self.assertNotIn(password, r.stdout + r.stderr)
+            self.assertNotIn(urllib.parse.quote(password), r.stdout + r.stderr)
+            return r.stdout + r.stderr
+
+    def test_shelly2(self):
+        text = self.read("shelly2")
+        self.assertIn("87.5", text)
+        self.assertIn("indicative", text)
+
+    def test_tasmota(self):
+        self.assertIn("87.5", self.read("tasmota"))
+
+    def test_kasa(self):
+        self.assertIn("87.5", self.read("kasa"))
+
+    def test_wrong_password(self):
+        self.assertIn("HTTP 401", self.read("shelly2", "wrong one"))
+        self.assertIn("measures no power", self.read("tasmota", "wrong one"))
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The meter redfish against a service over TLS: captured trees of real BMCs where the corpus is there, and faults."""
+import json
+import os
+import subprocess
+import threading
+import time
+import unittest
+
+import tap
+from redfish_server import Server, tree
+
+JOULEMARK = os.environ["JOULEMARK"]
+SECRET = "pw-very-secret"
+
+
+def small(power=250):
+    """A BMC with a consumption that agrees with the input of its two supplies (125 + 124 W)."""
+    state = {"W": power}
+
+    def body():
+        return {"@odata.id": "/redfish/v1/Chassis/1/Power", "PowerControl": [{"PowerConsumedWatts": state["W"]}],
+                "PowerSupplies": [{"Name": "PSU1", "PowerSupplyType": "AC", "PowerInputWatts": 125, "PowerOutputWatts": 112},
+                                  {"Name": "PSU2", "PowerSupplyType": "AC", "PowerInputWatts": 124, "PowerOutputWatts": 111}]}
+    t = {"/redfish/v1": {"Chassis": {"@odata.id": "/redfish/v1/Chassis"}},
+         "/redfish/v1/Chassis": {"Members": [{"@odata.id": "/redfish/v1/Chassis/1"}]},
+         "/redfish/v1/Chassis/1": {"Id": "1", "Power": {"@odata.id": "/redfish/v1/Chassis/1/Power"}},
+         "/redfish/v1/Chassis/1/Power": body}
+    return t, state
+
+
+class Base(unittest.TestCase):
+    def run_it(self, *args, env=None, timeout=60):
+        return subprocess.run([JOULEMARK, *args], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "RF_PW": SECRET, **(env or {})})
+
+    def config(self, s, *more, user="u", tls=None):
+        lines = ["meters:", "  - name: bmc", "    meter: redfish", f"    url: {s.url}"]
+        if user:
+            lines += [f"    user: {user}", "    password_env: RF_PW"]
+        if s.url.startswith("https"):
+            lines += ["    tls: {" + (tls or f"pin: {s.pin}") + "}"]
+        path = os.path.join(s.dir.name, "joulemark.yaml")
+        with open(path, "w") as f:
+            f.write("\n".join(lines + ["    " + m for m in more]) + "\n")
+        return path
+
+    def meters(self, s, *more, **kw):
+        r = self.run_it("meters", "--json", "--no-measure", "-m", "bmc", "--config", self.config(s, *more, **kw))
+        self.assertNotIn(SECRET, r.stdout + r.stderr)
+        self.assertNotIn("token-", r.stdout + r.stderr)
+        return r, json.loads(r.stdout) if r.stdout else None
+
+
+class Talk(Base):
+    def test_session(self):
+        t, _ = small()
+        with Server(t, user="u", password=SECRET) as s:
+            r, doc = self.meters(s)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            text = json.dumps(doc)
+            self.assertIn("power agrees with the input of the supplies", text)
+            self.assertEqual(s.log[-1][0], "DELETE")  # the table of sessions is small
+            self.assertFalse(s.tokens)
+
+    def test_old_place_and_body(self):
+        """iDRAC 8: 405 at SessionService/Sessions; another gives no Location."""
+        t, _ = small()
+        with Server(t, user="u", password=SECRET, sessions_at=("/redfish/v1/Sessions",), location=False) as s:
+            r, doc = self.meters(s, tls=f"ca: {s.ca}")
+            self.assertIn("power agrees with the input", json.dumps(doc))
+            self.assertIn(("POST", "/redfish/v1/Sessions"), s.log)
+            self.assertEqual(s.log[-1], ("DELETE", "/redfish/v1/Sessions/1"))
+
+    def test_no_sessions_is_basic(self):
+        t, _ = small()
+        with Server(t, user="u", password=SECRET, basic=True, sessions_at=()) as s:
+            _, doc = self.meters(s)
+            self.assertIn("power agrees with the input", json.dumps(doc))
+
+    def test_refused(self):
+        t, _ = small()
+        with Server(t, user="u", password="another") as s:
+            r, doc = self.meters(s)
+            self.assertIn("does not accept user and password", json.dumps(doc) + r.stderr)
+            self.assertEqual(sum(1 for m, _ in s.log if m == "POST"), 1)  # a locked account helps nobody
+
+    def test_certificate(self):
+        t, _ = small()
+        with Server(t, user="u", password=SECRET) as s:
+            for tls, said in ((f"pin: {'0' * 64}", "not the pinned one"), ("insecure: false", "certificate not accepted")):
+                r, doc = self.meters(s, tls=tls)
+                self.assertIn(said, json.dumps(doc) + r.stderr)
+            self.assertFalse([m for m, _ in s.log if m == "POST"])  # no password was sent
+            _, doc = self.meters(s, tls="insecure: true")
+            text = json.dumps(doc)
+            self.assertIn("power agrees with the input", text)
+            self.assertIn("not verified", text)
+
+    def test_bad_answers(self):
+        """Endless, huge, hanging, half a page, another host: one sentence each, in time; the rest is read."""
+        for fault, said in (("endless", "more than the limit"), ("huge", "more than the limit"), ("hang", "did not answer"),
+                            ((200, b"<html>login</html>"), "web page"), ((200, b'{"PowerControl":[{'), "cut off"),
+                            ((302, b"", [("Location", "https://evil.example/x")]), "another host"), ((503, b""), "busy")):
+            t, _ = small()
+            t["/redfish/v1/Chassis"] = {"Members": [{"@odata.id": "/redfish/v1/Chassis/1"}, {"@odata.id": "/redfish/v1/Chassis/2"}]}
+            with Server(t, user="u", password=SECRET) as s:
+                s.fault["/redfish/v1/Chassis/2"] = fault
+                t0 = time.monotonic()
+                r, doc = self.meters(s, "timeout: 2s")
+                self.assertLess(time.monotonic() - t0, 20)
+                text = json.dumps(doc) + r.stderr
+                with self.subTest(fault=str(fault)[:40]):
+                    self.assertIn(said, text)
+                    self.assertIn("power agrees with the input", text)
+
+
+class Record(Base):
+    def test_relogin_and_gap(self):
+        """The service forgets its sessions in the middle: readings go on with a new one. A constant 250 W over the run."""
+        t, _ = small()
+        with Server(t, user="u", password=SECRET) as s:
+            out = os.path.join(s.dir.name, "r.jmr")
+            threading.Timer(1.6, s.forget).start()
+            r = self.run_it("run", "-q", "--no-summary", "-o", out, "-m", "bmc", "--config", self.config(s, "interval: 250ms"), "--",
+                            "sleep", "4")
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertGreaterEqual(s.made, 2)
+            r = self.run_it("show", "--json", out)
+            rows = [x for x in json.loads(r.stdout)["results"] if x["metric"] == "power.mean" and x["value"] is not None]
+            wall = [x["value"] for x in rows if x.get("boundary") == "wall"]
+            self.assertTrue(wall, rows)
+            self.assertLess(abs(wall[0] - 250), 2, rows)
+            with open(out, "rb") as f:
+                raw = f.read()
+            self.assertNotIn(SECRET.encode(), raw)
+            self.assertNotIn(b"token-", raw)
+
+
+class Captured(Base):
+    def tree_of(self, where, prefix=""):
+        corpus = tap.corpus()
+        if not corpus:
+            self.skipTest("no corpus")
+        t = tree(os.path.join(corpus, "redfish", where), prefix)
+        t.setdefault("/redfish/v1", {k: {"@odata.id": f"/redfish/v1/{k}"} for k in ("Chassis", "Systems", "PowerEquipment")})
+        for uri in list(t):  # collections that were not captured
+            while uri.count("/") > 2:
+                uri = uri.rsplit("/", 1)[0]
+                if uri not in t:
+                    kids = sorted({"/".join(x.split("/")[:uri.count("/") + 2]) for x in t if x.startswith(uri + "/")})
+                    t[uri] = {"Members": [{"@odata.id": k} for k in kids]}
+        return t
+
+    def test_bmcs(self):
+        """What the table of the captures says: the input of the supplies, or a side that is not stated; system power."""
+        for where, watts, side in (("bmc/dell", "614", "agrees with the input"), ("bmc/lenovo", "708", "agrees with the input"),
+                                   ("bmc/hpe", "531", "not stated"), ("bmc/nvidia_viking", "1950", "steps of 78 W")):
+            with self.subTest(bmc=where), Server(self.tree_of(where), user="u", password=SECRET) as s:
+                r = self.run_it("meters", "--json", "--measure", "100ms", "-m", "bmc", "--config", self.config(s, "parts: node"))
+                self.assertIn(side, r.stdout)
+                self.assertIn(watts, r.stdout)
+
+
+if __name__ == "__main__":
+    tap.main()
