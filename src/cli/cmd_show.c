@@ -53,6 +53,9 @@ static const struct jm_opt table[] = {
              "that name, and why: ttft, tpot, itl, e2e, queue, throughput, "
              "requests, goodput, tokens, j_per.output_token or any id of "
              "docs/metrics.md."},
+    {"reconcile", 0, JM_OPT_FLAG, offsetof(struct opts, present.reconcile),
+     .help = "Add the table from the wall to the GPU: what each instrument saw, what it holds, what is "
+             "unexplained, and whether instruments of one domain agree."},
     JM_OPTS_PRESENT(opts, present),
     JM_OPTS_SLO(opts, present),
     JM_OPTS_COMMON,
@@ -74,6 +77,7 @@ const struct jm_cmd jm_cmd_show = {
         "joulemark show run.jmr # the summary\n"
         "joulemark show run.jmr --json --slo-ttft 500ms --slo-tpot 50ms # joules per qualified token\n"
         "joulemark show run.jmr --explain tpot # vLLM, SGLang, AIPerf, guidellm ... of the same run\n"
+        "joulemark show run.jmr --reconcile # every instrument from the wall to the GPU\n"
         "joulemark show run.jmr --format csv -o run.csv # every result, one a line",
     .opts = table,
     .opts_size = sizeof(struct opts),

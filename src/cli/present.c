@@ -75,6 +75,7 @@ static int render(struct jm_cli *cli, const struct jm_run *run, const struct jm_
     struct jm_show_opts o = {.width = 80,
                              .color = cli->term.out_color,
                              .ascii = p->ascii,
+                             .reconcile = p->reconcile,
                              .all = p->all,
                              .no_script = p->no_script};
     if (p->explain) {
