@@ -73,15 +73,18 @@ static bool is_board(const struct jm_calc *c, int i)
     return k == JM_D_GPU || k == JM_D_APU || k == JM_D_MODULE;
 }
 
-/* The outermost measured domains inside i: no joule twice. bound: of their sum, gain priors included. */
+/* The outermost measured domains inside i: no joule twice. gain: bound of their sum's, priors
+ * included. SIZE_MAX: no memory. */
 static size_t contents(struct jm_calc *c, int i, struct work *k, struct jm_energy *sum, double *gain)
 {
     struct jm_tree_facts *f = &c->tree;
     struct jm_energy *e = calloc(f->n + 1, sizeof *e), one;
     size_t n = 0;
     *gain = 0;
+    if (!e)
+        return SIZE_MAX;
     memset(k->covered, 0, f->n);
-    for (size_t j = (size_t)i + 1; e && j < f->n; j++) {
+    for (size_t j = (size_t)i + 1; j < f->n; j++) {
         int up = at(c, (int)j)->parent;
         enum jm_domain_kind kind = at(c, (int)j)->kind;
         k->covered[j] |= up >= 0 && k->covered[up];
@@ -93,7 +96,7 @@ static size_t contents(struct jm_calc *c, int i, struct work *k, struct jm_energ
         *gain += gain_of(&one, is_board(c, (int)j));
         e[n++] = one;
     }
-    jm_energy_sum(e, e ? n : 0, sum);
+    jm_energy_sum(e, n, sum);
     free(e);
     return n;
 }
@@ -236,6 +239,8 @@ static int row(struct jm_calc *c, const struct jm_calc_window *w, int i, struct 
     x->others = o;
     x->n_others = n;
     n = contents(c, i, k, &sum, &gain);
+    if (n == SIZE_MAX)
+        return no_memory(c);
     if (!n)
         return 0;
     struct jm_reconcile_child *ch = jm_report_alloc(c->r, n * sizeof *ch);
