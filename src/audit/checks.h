@@ -29,6 +29,13 @@ int jm_check_estimate(const struct jm_run *run, struct jm_report *r, struct jm_e
 /* checks_instrument.c */
 int jm_check_instruments(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_configured(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+/* checks_reconcile.c */
+int jm_check_reconcile_child(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_reconcile_ac_dc(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_reconcile_disagree(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_reconcile_unexplained(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_reconcile_shared(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_reconcile_follow(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 /* checks_load.c */
 int jm_check_sut(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_tokens(const struct jm_run *run, struct jm_report *r, struct jm_err *err);

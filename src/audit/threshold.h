@@ -16,6 +16,22 @@
 #define JM_TH_COUNTER_GAUGE_REL 0.05
 /* Two counters that move alike to this are one register under two names (read some 100 us apart). */
 #define JM_TH_MIRROR_REL 2e-4
+/* What power supplies lose between input and output: 4 to 12 % in captures of real BMCs (Lenovo XCC 6 and 10
+ * %, Dell iDRAC9 10 %, Supermicro 9 %); the best efficiency that 80 PLUS asks for is 96 % (Titanium, half
+ * load). */
+#define JM_TH_PSU_LOSS_LOW  0.04
+#define JM_TH_PSU_LOSS_HIGH 0.12
+#define JM_TH_PSU_BEST      0.985
+/* The most that may be left unexplained: supplies (80 PLUS asks for 80 % and more from 20 % load on), and
+ * fans, boards, network and storage of a node whose GPUs and packages are measured. */
+#define JM_TH_UNEXPLAINED_PSU  0.20
+#define JM_TH_UNEXPLAINED_NODE 0.45
+/* A gauge that follows another one: later than the slowest honest sampling of a BMC, clearly more like it
+ * then, and one that stands still while the other moves. */
+#define JM_TH_FOLLOW_LAG_S 3.0
+#define JM_TH_FOLLOW_GAIN  0.05
+#define JM_TH_FOLLOW_STILL 0.02
+#define JM_TH_FOLLOW_SWING 0.95 /* a mean swings less than what it is the mean of */
 /* Steady: throughput of the second half against the first. */
 #define JM_TH_STEADY_REL 0.10
 /* ... by more than the scatter of its tenths explains: t(0.975, 8), five batches a half. */

@@ -53,6 +53,17 @@ static const struct jm_opt table[] = {
              "that name, and why: ttft, tpot, itl, e2e, queue, throughput, "
              "requests, goodput, tokens, j_per.output_token or any id of "
              "docs/metrics.md."},
+    {"reconcile", 0, JM_OPT_FLAG, offsetof(struct opts, present.reconcile),
+     .help = "Add the table from the wall to the GPU: what each instrument saw, what it holds, what is "
+             "unexplained, and whether instruments of one domain agree."},
+    {"calibration", 0, JM_OPT_STR, offsetof(struct opts, present.calibration), .arg = "FILE",
+     .help =
+         "Carry the energy of the GPUs to node and wall by a relation that \"joulemark calibrate\" made of "
+         "this machine; named calibrated, with its own interval, and never in a measurement's place."},
+    {"allow-machine", 0, JM_OPT_FLAG, offsetof(struct opts, present.allow_machine),
+     .help = "With --calibration: of another machine all the same; it stands in the evidence."},
+    {"allow-driver", 0, JM_OPT_FLAG, offsetof(struct opts, present.allow_driver),
+     .help = "With --calibration: of another driver all the same; it stands in the evidence."},
     JM_OPTS_PRESENT(opts, present),
     JM_OPTS_SLO(opts, present),
     JM_OPTS_COMMON,
@@ -74,6 +85,8 @@ const struct jm_cmd jm_cmd_show = {
         "joulemark show run.jmr # the summary\n"
         "joulemark show run.jmr --json --slo-ttft 500ms --slo-tpot 50ms # joules per qualified token\n"
         "joulemark show run.jmr --explain tpot # vLLM, SGLang, AIPerf, guidellm ... of the same run\n"
+        "joulemark show run.jmr --reconcile # every instrument from the wall to the GPU\n"
+        "joulemark show run.jmr --calibration node.jmcal # the wall of a run that knows only its GPUs\n"
         "joulemark show run.jmr --format csv -o run.csv # every result, one a line",
     .opts = table,
     .opts_size = sizeof(struct opts),

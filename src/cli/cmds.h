@@ -8,6 +8,7 @@
 #define JM_COMMANDS                                                                                          \
     X(audit)                                                                                                 \
     X(bench)                                                                                                 \
+    X(calibrate)                                                                                             \
     X(demo)                                                                                                  \
     X(export)                                                                                                \
     X(help)                                                                                                  \

@@ -2,10 +2,13 @@
 #include "cli/present.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit.h"
+#include "base/file.h"
 #include "base/num.h"
+#include "compute/calibrated.h"
 #include "compute/compute.h"
 #include "show/explain.h"
 #include "show/show.h"
@@ -50,13 +53,55 @@ static void options(const struct jm_run *run, const struct jm_present *p, struct
         c->idle_w = p->idle_w;
 }
 
+struct carried {
+    struct jm_calibration *c;
+    char note[JM_CAL_NOTE];
+};
+
+/* The calibration that is to be carried to the run, held against it. */
+static int carry(const struct jm_run *run, const struct jm_present *p, struct carried *x,
+                 struct jm_compute_opts *o, struct jm_err *err)
+{
+    struct jm_str s;
+    *x = (struct carried){0};
+    if (!p->calibration)
+        return p->allow_machine || p->allow_driver
+                   ? jm_err_set(err, JM_EUSAGE, "--allow-machine and --allow-driver belong to --calibration")
+                   : 0;
+    jm_str_init(&s);
+    x->c = calloc(1, sizeof *x->c);
+    int rc = x->c ? jm_file_read(p->calibration, JM_CAL_BYTES, &s, err)
+                  : jm_err_set(err, JM_ENOMEM, "out of memory for the calibration");
+    if (!rc && (rc = jm_calibration_read(jm_str_span(&s), x->c, err)))
+        rc = jm_err_prefix(err, "--calibration %s", p->calibration);
+    jm_str_release(&s);
+    if (!rc)
+        rc = jm_calibration_fits(x->c, run, p->allow_machine, p->allow_driver, x->note, err);
+    o->calibration = x->c;
+    o->calibration_note = x->note;
+    return rc;
+}
+
+static void carried_release(struct carried *x)
+{
+    if (x->c)
+        jm_calibration_release(x->c);
+    free(x->c);
+}
+
 int jm_present_report(const struct jm_run *run, const struct jm_present *p, struct jm_report **report,
                       struct jm_err *err)
 {
     struct jm_compute_opts c;
+    struct carried x;
     options(run, p, &c);
-    int rc = jm_compute(run, &c, report, err);
-    return rc ? rc : jm_audit(run, *report, err);
+    int rc = carry(run, p, &x, &c, err);
+    if (!rc)
+        rc = jm_compute(run, &c, report, err);
+    if (!rc)
+        rc = jm_audit(run, *report, err);
+    carried_release(&x);
+    return rc;
 }
 
 static int render(struct jm_cli *cli, const struct jm_run *run, const struct jm_present *p,
@@ -75,6 +120,7 @@ static int render(struct jm_cli *cli, const struct jm_run *run, const struct jm_
     struct jm_show_opts o = {.width = 80,
                              .color = cli->term.out_color,
                              .ascii = p->ascii,
+                             .reconcile = p->reconcile,
                              .all = p->all,
                              .no_script = p->no_script};
     if (p->explain) {

@@ -13,7 +13,9 @@ struct jm_present {
     int64_t slo_ttft, slo_tpot, slo_e2e; /* ns, 0: the run's own, else none */
     double level, idle_w;                /* 0: not given */
     struct jm_pue pue;
-    bool all, ascii, no_script;
+    const char *calibration; /* file; NULL: none */
+    bool allow_machine, allow_driver;
+    bool all, ascii, no_script, reconcile;
     const char *explain; /* show: a metric, NULL otherwise */
 };
 

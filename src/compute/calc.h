@@ -107,6 +107,8 @@ int jm_tree_facts_init(struct jm_calc *c);
 void jm_tree_facts_release(struct jm_tree_facts *t);
 int jm_cut_make(struct jm_calc *c, const struct jm_calc_window *w, enum jm_boundary b, enum jm_cut_of of,
                 struct jm_cut *out);
+/* Fills the scratch of c->tree (row, failed, below, parts, said, pick) for the window, as a cut does. */
+void jm_cut_rows(struct jm_calc *c, const struct jm_calc_window *w);
 /* compute/windows.c: closes, orders. For each window that [from, to] touches:
  * size_t at = jm_windows_upto(c, to); while ((w = jm_windows_next(c, &at, from))) ... */
 int jm_windows_init(struct jm_calc *c);

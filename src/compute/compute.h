@@ -10,6 +10,9 @@
 #include "model/report.h"
 #include "run/run.h"
 
+struct jm_calibration;
+struct jm_cal_points;
+
 struct jm_slo {
     double ttft_s, tpot_s, e2e_s; /* NAN: no objective. tpot is tpot.excl_first */
 };
@@ -22,9 +25,14 @@ struct jm_compute_opts {
     bool slo_given;    /* for every request, also of slices that have a contract of their own in the run */
     double level;      /* of intervals; 0: 0.95 */
     struct jm_pue pue; /* value 0: none; a run with a reading of the site refuses one */
-    double idle_w;     /* NAN: none; loaded idle power of the whole system (wall, node), W, for net figures
-                        * where the run has no idle window */
-    int columns;       /* of series for pictures; 0: 800 */
+    /* calibration.h: its relations are carried to node and wall where these are not measured; NULL: none.
+     * calibrated.h says whether it may be. note: what was allowed all the same, NULL or "" */
+    const struct jm_calibration *calibration;
+    const char *calibration_note;
+    struct jm_cal_points *collect; /* of node and wall: filled with the windows' points; NULL: not wanted */
+    double idle_w; /* NAN: none; loaded idle power of the whole system (wall, node), W, for net figures
+                    * where the run has no idle window */
+    int columns;   /* of series for pictures; 0: 800 */
 };
 
 void jm_compute_defaults(struct jm_compute_opts *o);

@@ -455,6 +455,11 @@ static int cut(struct jm_calc *c, enum jm_boundary b, enum jm_cut_of of, struct 
     return 0;
 }
 
+void jm_cut_rows(struct jm_calc *c, const struct jm_calc_window *w)
+{
+    pick_rows(c, w, false);
+}
+
 int jm_cut_make(struct jm_calc *c, const struct jm_calc_window *w, enum jm_boundary b, enum jm_cut_of of,
                 struct jm_cut *out)
 {

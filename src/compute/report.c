@@ -7,6 +7,7 @@
 
 #include "compute/calc.h"
 #include "compute/engine.h"
+#include "compute/reconcile.h"
 
 #include "base/banned.h"
 
@@ -222,6 +223,8 @@ static int fill(struct jm_calc *c)
         rc = jm_engine_collect(c);
     for (size_t i = 0; !rc && i < c->n_win; i++) {
         rc = jm_results_window(c, &c->win[i]);
+        if (!rc)
+            rc = jm_reconcile_window(c, &c->win[i]);
         if (!rc && c->r->has_requests && c->win[i].w->role == JM_R_MEASURE)
             rc = jm_results_latency(c, &c->win[i]);
         if (!rc)

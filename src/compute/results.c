@@ -7,6 +7,7 @@
 
 #include "base/stats.h"
 #include "compute/calc.h"
+#include "compute/calibrated.h"
 #include "compute/ratio.h"
 
 #include "base/banned.h"
@@ -475,6 +476,8 @@ int jm_results_window(struct jm_calc *c, const struct jm_calc_window *w)
         rc = jm_results_boundary(c, w, &est);
     if (!rc)
         rc = jm_results_between(c, w, &cut[0], &cut[1], &cut[3]);
+    if (!rc)
+        rc = jm_calibrated_window(c, w, &cut[0], &cut[2], &cut[3]);
     if (!rc)
         rc = jm_results_facility(c, w, &cut[3], &cut[4]);
     if (!rc && c->r->has_requests && w->w->role == JM_R_MEASURE)

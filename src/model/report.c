@@ -42,6 +42,7 @@ void jm_report_free(struct jm_report *r)
     free(r->slices);
     free(r->findings);
     free(r->energy);
+    free(r->reconcile);
     free(r->series);
     free(r->hist);
     free(r);
@@ -142,6 +143,19 @@ struct jm_energy_row *jm_report_energy(struct jm_report *r)
         e->status = JM_S_ABSENT;
     }
     return e;
+}
+
+struct jm_reconcile_row *jm_report_reconcile(struct jm_report *r)
+{
+    struct jm_reconcile_row *x = grow((void **)&r->reconcile, &r->n_reconcile, &r->cap_reconcile, sizeof *x);
+    if (x) {
+        x->window = x->domain = x->row = -1;
+        x->joules = x->lo = x->hi = x->contained = x->bound = NAN;
+        x->unexplained = x->unexplained_lo = x->unexplained_hi = NAN;
+        x->efficiency = x->efficiency_half = NAN;
+        x->status = JM_S_ABSENT;
+    }
+    return x;
 }
 
 struct jm_series *jm_report_series(struct jm_report *r, size_t n)

@@ -198,6 +198,40 @@ struct jm_engine_window {
     double gap_s; /* longest stretch without a text inside */
 };
 
+/* From the GPU to the wall (docs/reconciliation.md): one row a domain and window. */
+struct jm_reconcile_child {
+    int domain;
+    double joules;
+};
+
+/* Another instrument of the same domain, compared and never added. */
+struct jm_reconcile_other {
+    int row; /* of report->energy; -1: the sum of the domain's supplies */
+    const char *instrument;
+    bool comparable, agree;
+    double joules, difference, bound; /* difference: this minus the chosen one */
+};
+
+struct jm_reconcile_row {
+    int window, domain, depth; /* depth: domains with instruments around it */
+    int row;                   /* of report->energy: the chosen instrument, or one that failed; -1: a sum */
+    bool summed;               /* of its addends */
+    int parts, said;           /* addends or inlets that make it up, and how many of them have a value */
+    const char *instrument;
+    enum jm_status status;
+    enum jm_provenance provenance;
+    double joules, lo, hi;                     /* 95 %; NAN without a value */
+    bool gain_known;                           /* the interval holds the instrument's gain */
+    const struct jm_reconcile_child *contains; /* outermost measured domains inside */
+    size_t n_contains;
+    double contained;                                   /* J of them; NAN: none */
+    double unexplained, unexplained_lo, unexplained_hi; /* joules - contained, with its sign */
+    double bound;                       /* what both sides' errors allow, unknown gains by a prior included */
+    double efficiency, efficiency_half; /* of an inlet: node over inlet; NAN */
+    const struct jm_reconcile_other *others;
+    size_t n_others;
+};
+
 struct jm_report {
     /* run */
     const char *id, *label, *file, *sha256 /* NULL: not sealed */, *created, *kind /* recorded|imported */,
@@ -232,6 +266,8 @@ struct jm_report {
     size_t n_findings, cap_findings;
     struct jm_energy_row *energy;
     size_t n_energy, cap_energy;
+    struct jm_reconcile_row *reconcile; /* by window, outermost first */
+    size_t n_reconcile, cap_reconcile;
     struct jm_series *series;
     size_t n_series, cap_series;
     struct jm_histogram *hist;
@@ -261,6 +297,7 @@ struct jm_result *jm_report_result(struct jm_report *r, const char *metric);
 struct jm_finding *jm_report_finding(struct jm_report *r, const char *id, enum jm_severity sev,
                                      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 struct jm_energy_row *jm_report_energy(struct jm_report *r);
+struct jm_reconcile_row *jm_report_reconcile(struct jm_report *r);
 struct jm_series *jm_report_series(struct jm_report *r, size_t n);
 struct jm_histogram *jm_report_hist(struct jm_report *r, size_t n);
 /* First result with this metric (and boundary unless JM_B_NONE, and window unless -2), or NULL. */

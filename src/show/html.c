@@ -16,6 +16,7 @@
 #include "show/load.h"
 #include "show/formats.h"
 #include "show/slices.h"
+#include "show/reconcile.h"
 #include "show/svg.h"
 
 #include "base/banned.h"
@@ -447,6 +448,7 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
     }
     results(s, r);
     energy_table(s, r);
+    jm_reconcile_html(r, s);
     slices(s, r);
     jm_load_html(r, s);
     jm_show_engine_html(r, s);

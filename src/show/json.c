@@ -10,6 +10,7 @@
 #include "show/engine.h"
 #include "show/fmt.h"
 #include "show/formats.h"
+#include "show/reconcile.h"
 
 #include "base/banned.h"
 
@@ -348,6 +349,7 @@ int jm_show_json(const struct jm_report *r, const struct jm_show_opts *o, struct
     jm_jsonw_end(&w);
     slices(&w, r);
     energy(&w, r);
+    jm_reconcile_json(&w, r);
     requests(&w, r);
     jm_show_engine_json(&w, r);
     jm_claims_json(&w, r);

@@ -14,6 +14,7 @@ struct jm_show_opts {
     int width;      /* text: columns, 80 */
     bool color;     /* text: ANSI colours */
     bool ascii;     /* text: no line-drawing characters */
+    bool reconcile; /* text: the table from the GPU to the wall */
     bool all;       /* every result, not only the headline ones */
     bool no_script; /* html: SVG only */
     const struct jm_disclosure_row *disclosure;

@@ -9,6 +9,7 @@
 #include "show/fmt.h"
 #include "show/formats.h"
 #include "show/load.h"
+#include "show/reconcile.h"
 #include "show/slices.h"
 #include "show/text_out.h"
 
@@ -391,6 +392,8 @@ int jm_show_text(const struct jm_report *r, const struct jm_show_opts *opts, str
     head(&o);
     headline(&o);
     energies(&o);
+    if (opts->reconcile)
+        jm_reconcile_text(&o);
     slices(&o);
     jm_load_text(&o);
     jm_show_engine_text(&o);

@@ -317,7 +317,7 @@ static void conflict(void **state)
         begin(&s, "conflict");
         syn_gauge(&s, jm_domain_next(&s.tree, JM_D_GPU, -1), "power.average", bad ? 120 : 104, -3, 13);
         syn_counter(&s, syn_domain(&s, s.inlet, JM_D_PACKAGE, "p"), "p", 10, -3, 13);
-        syn_wall(&s, 500, -3, 13);
+        syn_wall(&s, 200, -3, 13);
         syn_window(&s, JM_R_MEASURE, 0, 0, 10);
         end(&s, JM_PROFILE_SCREENING);
         if (bad)
