@@ -8,6 +8,7 @@
 #define JM_COMMANDS                                                                                          \
     X(audit)                                                                                                 \
     X(bench)                                                                                                 \
+    X(characterize)                                                                                          \
     X(demo)                                                                                                  \
     X(export)                                                                                                \
     X(help)                                                                                                  \

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "show/claims.h"
 #include "show/engine.h"
+#include "show/lags.h"
 #include "show/fmt.h"
 #include "show/formats.h"
 
@@ -350,6 +351,7 @@ int jm_show_json(const struct jm_report *r, const struct jm_show_opts *o, struct
     energy(&w, r);
     requests(&w, r);
     jm_show_engine_json(&w, r);
+    jm_show_lags_json(&w, r);
     jm_claims_json(&w, r);
     instruments(&w, r);
     jm_jsonw_key(&w, "disclosure");
