@@ -22,6 +22,10 @@ const struct jm_check jm_check_table[] = {
      "a short window magnifies edges and is not steady; MLPerf Power asks for 60 s, its LLM scenarios for "
      "600 s",
      jm_check_window},
+    {"window.tolerance", "the energy is within the tolerance asked for",
+     "at the edges of a window it is not known when what an instrument shows was drawn; that time, times the swing of "
+     "the power there, bounds the error (docs/uncertainty.md)",
+     jm_check_tolerance},
     {"trials.few", "enough trials for the profile", "the scatter between runs is unknown with one trial",
      jm_check_trials},
     {"clock.step", "no clock step or suspend inside a window",
@@ -166,6 +170,8 @@ const struct jm_finding_kind jm_finding_table[] = {
     {"window.none", "window.short", JM_CONCERNS_ALL, "error", "the run has no measured window"},
     {"window.empty", "window.short", JM_CONCERNS_ALL, "error", "a window ends when or before it begins"},
     {"window.short", "window.short", JM_CONCERNS_ALL, "error", "shorter than the profile asks for"},
+    {"window.tolerance", "window.tolerance", JM_CONCERNS_ENERGY, "error",
+     "the worst case of an energy is beyond the tolerance asked for (--tolerance)"},
     {"window.cut", "window.short", JM_CONCERNS_ALL, "warning",
      "never closed; taken to end with the last data"},
     {"trials.few", "trials.few", JM_CONCERNS_ALL, "error", "profile claim: fewer than three trials"},

@@ -321,7 +321,7 @@ static int in_turn(struct bench *b, struct jm_err *err)
 
 static int under_recording(struct bench *b, struct jm_err *err)
 {
-    int rc = jm_recorder_start(b->s->rec, err);
+    int rc = jm_session_start(b->s, err);
     if (!rc)
         rc = loaded_idle(b, err);
     if (!rc && jm_signals_stop)

@@ -58,7 +58,7 @@ static int idle_window(struct jm_session *s, const struct opts *o, const char *c
     int id;
     int64_t t0, t1;
     struct jm_clock clock = jm_clock_system();
-    int rc = jm_recorder_start(s->rec, err);
+    int rc = jm_session_start(s, err);
     if (rc)
         return rc;
     int64_t now = jm_clock_mono(&clock);

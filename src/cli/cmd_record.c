@@ -27,7 +27,7 @@ static int record_window(struct jm_session *s, int64_t duration, struct jm_err *
 {
     int id;
     int64_t t0, t1;
-    int rc = jm_recorder_start(s->rec, err);
+    int rc = jm_session_start(s, err);
     if (!rc)
         rc = jm_session_begin(s, JM_R_MEASURE, "record", 0, &id, &t0, err);
     if (rc)

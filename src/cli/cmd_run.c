@@ -76,7 +76,7 @@ static int run_child(struct jm_session *s, char **argv, int *status, struct jm_e
     struct jm_child child;
     int id;
     int64_t t0, t1;
-    int rc = jm_recorder_start(s->rec, err);
+    int rc = jm_session_start(s, err);
     if (!rc)
         rc = jm_session_begin(s, JM_R_MEASURE, "run", 0, &id, &t0, err);
     if (rc)

@@ -9,6 +9,7 @@
     X(audit)                                                                                                 \
     X(bench)                                                                                                 \
     X(calibrate)                                                                                             \
+    X(characterize)                                                                                          \
     X(demo)                                                                                                  \
     X(export)                                                                                                \
     X(help)                                                                                                  \

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "cli/signals.h"
+#include "cli/steps.h"
 #include "run/run.h"
 
 #include "base/banned.h"
@@ -110,10 +111,22 @@ int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_se
     rc = jm_recorder_new(&cfg, &s->rec, err);
     if (rc)
         return rc;
+    if (o->tolerance > 0) {
+        char text[32];
+        snprintf(text, sizeof text, "%.9g", o->tolerance);
+        jm_recorder_env(s->rec, "plan.tolerance_percent", text);
+    }
+    s->sync_step = o->sync_step;
     s->metered = jm_recorder_channels(s->rec) > 0;
     if (!s->metered)
         jm_cli_say(cli, "no meter can be read, so there will be no energy: %s", jm_recorder_why(s->rec));
     return 0;
+}
+
+int jm_session_start(struct jm_session *s, struct jm_err *err)
+{
+    int rc = jm_recorder_start(s->rec, err);
+    return rc || !s->sync_step || !s->metered ? rc : jm_cli_sync_step(s, 0, err);
 }
 
 void jm_session_progress(struct jm_session *s, const char *what, double done_s, double of_s, const char *more)
@@ -167,6 +180,8 @@ int jm_session_finish(struct jm_session *s, int rc, struct jm_err *err)
     if (!s->rec)
         return rc;
     struct jm_err own = {0};
+    if (rc >= 0 && s->begun && s->sync_step && s->metered)
+        rc = jm_cli_sync_step(s, 1, err);
     int end = jm_recorder_finish(s->rec, rc < 0 ? &own : err);
     s->rec = NULL;
     if (rc < 0 && end < 0)

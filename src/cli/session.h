@@ -11,6 +11,8 @@
 struct jm_session_opts {
     const char *output, *label;
     bool force, no_edge, strict, no_summary;
+    double tolerance; /* percent of the energy of a window; 0: none */
+    bool sync_step;
     double sample_hz; /* 0: each meter's own */
     int64_t edge_ns;
     int64_t seed; /* -1: chosen */
@@ -27,6 +29,16 @@ void jm_session_opts_init(struct jm_session_opts *o);
      .help = "Run file to write.",                                                                           \
      .deflt = "named by command and time"},                                                                  \
         {"force", 0, JM_OPT_FLAG, offsetof(struct s, m.force), .help = "Write over an existing run file."},  \
+        {"tolerance",                                                                                        \
+         0,                                                                                                  \
+         JM_OPT_NUM,                                                                                         \
+         offsetof(struct s, m.tolerance),                                                                    \
+         1e-4,                                                                                               \
+         100,                                                                                                \
+         .arg = "PERCENT",                                                                                   \
+         .help = "Refuse a window whose energy may be off by more, at the very most."},                      \
+        {"sync-step", 0, JM_OPT_FLAG, offsetof(struct s, m.sync_step),                                       \
+         .help = "Load the CPUs in known steps before and after, and find by them how late each meter is."}, \
         {"label", 0, JM_OPT_STR, offsetof(struct s, m.label), .help = "Name of the run for people."},        \
         {"sample-rate",                                                                                      \
          0,                                                                                                  \
@@ -57,6 +69,7 @@ struct jm_session {
     char dir[128];         /* folder of the mark socket, "" where it is not ours */
     char mark_socket[160]; /* "" none */
     char selftest[300];    /* where verdicts of self-tests are kept, "" nowhere */
+    bool sync_step;        /* known steps of load at both ends */
     bool metered;          /* at least one channel */
     bool begun;            /* at least one window */
     size_t meters_first;   /* meters that could be read at the start */
@@ -68,6 +81,8 @@ struct jm_session {
 int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_session_opts *o,
                     const char *verb, const char *source, const struct jm_meter_env *env, bool mark,
                     struct jm_err *err);
+/* Self-tests and sampling start; then the steps of --sync-step. */
+int jm_session_start(struct jm_session *s, struct jm_err *err);
 /* Progress line: what is going on, seconds gone and to go (NAN: open end), watts, and more in words. */
 void jm_session_progress(struct jm_session *s, const char *what, double done_s, double of_s,
                          const char *more);

@@ -116,6 +116,12 @@ size_t jm_windows_upto(const struct jm_calc *c, int64_t to);
 struct jm_calc_window *jm_windows_next(const struct jm_calc *c, size_t *at, int64_t from);
 /* compute/energy_rows.c: an energy row a window and channel that has energy or power. */
 int jm_energy_rows(struct jm_calc *c);
+/* compute/edges.c: the worst case from the readings around both edges. */
+struct jm_bound;
+void jm_energy_bound(const struct jm_channel *c, const struct jm_reading *r, size_t n, int64_t t0, int64_t t1,
+                     const struct jm_energy *e, struct jm_bound *out);
+/* compute/steps.c: lags of all channels into the report, where the run made steps of load. */
+int jm_lags_make(struct jm_calc *c);
 bool jm_energy_channel(const struct jm_channel *ch); /* is integrated */
 /* compute/tokens.c: tallies, latencies of all windows in one pass over the requests and their events. */
 int jm_tally_requests(struct jm_calc *c);

@@ -56,6 +56,8 @@ struct jm_energy {
                            refreshes are       not synchronised, but the steps that they cannot resolve are the same */
     double gain_bound;  /* J, half-width of a rectangular distribution: gain_tol x |E| + offset_tol x length;
                            NAN: the channel's gain is not known and the interval excludes it */
+    double bound;       /* worst case, J (model/bound.h); NAN not known */
+    double needs_s;     /* length that would keep it within the tolerance asked for; NAN */
     double lower_bound; /* diagnostic lower bound when invalid, NAN otherwise */
     double covered_s;
     int64_t n_readings, n_refreshes, n_gaps;

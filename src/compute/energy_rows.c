@@ -8,6 +8,7 @@
 #include "compute/calc.h"
 #include "compute/observe.h"
 #include "compute/ratio.h"
+#include "model/bound.h"
 
 #include "base/banned.h"
 
@@ -61,11 +62,60 @@ static size_t at_or_after(const struct jm_readings *r, int64_t t)
     return lo;
 }
 
+/* The lag that a channel was found to have, where it is worth moving its readings by it: a gauge, and more than
+ * three of its standard uncertainties. Counters are fast, and their refreshes have been found already. */
+static const struct jm_lag_row *lag_of(const struct jm_calc *c, const struct jm_channel *ch)
+{
+    for (size_t i = 0; i < c->r->n_lags; i++)
+        if (c->r->lags[i].channel == ch->id && c->r->lags[i].used)
+            return &c->r->lags[i];
+    return NULL;
+}
+
+static int integrate(const struct jm_channel *ch, const struct jm_reading *r, size_t n, int64_t t0, int64_t t1,
+                     struct jm_energy *e)
+{
+    return ch->kind == JM_CH_COUNTER ? jm_energy_counter(ch, r, n, t0, t1, e)
+                                     : jm_energy_gauge(ch, r, n, t0, t1, e);
+}
+
+/* What was drawn in the window was shown later by the lag. Its uncertainty moves both edges alike: half of the
+ * difference that one standard deviation to either side makes. */
+static int integrate_late(const struct jm_channel *ch, const struct jm_lag_row *lag, const struct jm_reading *r,
+                          size_t n, int64_t t0, int64_t t1, struct jm_energy *e)
+{
+    int64_t by = (int64_t)(lag->lag * 1e9), u = (int64_t)(lag->u * 1e9);
+    struct jm_energy early, late;
+    int rc = integrate(ch, r, n, add_ns(t0, by), add_ns(t1, by), e);
+    if (rc || !jm_energy_has_value(e))
+        return rc;
+    if (integrate(ch, r, n, add_ns(t0, by - u), add_ns(t1, by - u), &early) || !jm_energy_has_value(&early) ||
+        integrate(ch, r, n, add_ns(t0, by + u), add_ns(t1, by + u), &late) || !jm_energy_has_value(&late))
+        return 0;
+    double d = (late.joules - early.joules) / 2;
+    e->u_timing = hypot(e->u_timing, d);
+    e->u = hypot(e->u, d);
+    if (!e->note[0])
+        snprintf(e->note, sizeof e->note, "moved by its lag of %.0f ms", 1e3 * lag->lag);
+    return 0;
+}
+
+static void bound(const struct jm_channel *ch, const struct jm_lag_row *lag, const struct jm_reading *r, size_t n,
+                  const struct jm_window *w, double tolerance, struct jm_energy *e, double *needs)
+{
+    struct jm_bound b;
+    int64_t by = lag ? (int64_t)(lag->lag * 1e9) : 0;
+    jm_energy_bound(ch, r, n, add_ns(w->t0, by), add_ns(w->t1, by), e, &b);
+    e->bound = b.total;
+    *needs = tolerance > 0 ? jm_bound_needs(&b, e->joules, jm_seconds_between(w->t1, w->t0), tolerance) : NAN;
+}
+
 static int one(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_channel *ch, int64_t margin,
                const struct jm_readings *all, struct jm_energy *e)
 {
     *e = (struct jm_energy){
-        .status = JM_S_GAP, .joules = NAN, .u = NAN, .dof = NAN, .lower_bound = NAN, .gain_bound = NAN};
+        .status = JM_S_GAP, .joules = NAN, .u = NAN, .dof = NAN, .lower_bound = NAN, .gain_bound = NAN,
+                            .bound = NAN, .needs_s = NAN};
     size_t from = at_or_after(all, add_ns(w->w->t0, -margin)),
            to = at_or_after(all, add_ns(w->w->t1, margin));
     from = from > BESIDE ? from - BESIDE : 0;
@@ -76,9 +126,11 @@ static int one(struct jm_calc *c, const struct jm_calc_window *w, const struct j
         snprintf(e->note, sizeof e->note, "no readings in this window");
         return 0;
     }
-    int rc = ch->kind == JM_CH_COUNTER
-                 ? jm_energy_counter(ch, all->v + from, to - from, w->w->t0, w->w->t1, e)
-                 : jm_energy_gauge(ch, all->v + from, to - from, w->w->t0, w->w->t1, e);
+    const struct jm_lag_row *lag = lag_of(c, ch);
+    int rc = lag ? integrate_late(ch, lag, all->v + from, to - from, w->w->t0, w->w->t1, e)
+                 : integrate(ch, all->v + from, to - from, w->w->t0, w->w->t1, e);
+    if (!rc)
+        bound(ch, lag, all->v + from, to - from, w->w, c->r->tolerance, e, &e->needs_s);
     return rc ? jm_err_set(c->err, rc, "channel %s of %s cannot be integrated over window %s", ch->name,
                            ch->device, w->w->name)
               : 0;
@@ -123,6 +175,8 @@ static int row(struct jm_calc *c, const struct jm_calc_window *w, const struct j
     x->dof = e->dof > 0 ? e->dof : INFINITY;
     x->gap_s = e->gap_s;
     x->refreshes = e->n_refreshes;
+    x->bound = e->bound;
+    x->needs_s = e->needs_s;
     /* wrapped with a value: the wrap was undone */
     if (jm_energy_has_value(e)) {
         double half = jm_energy_halfwidth(e, jm_calc_level(c), true);

@@ -216,7 +216,9 @@ static int fill(struct jm_calc *c)
     if (rc)
         return rc;
     choose_profile(c);
-    rc = jm_energy_rows(c);
+    rc = jm_lags_make(c);
+    if (!rc)
+        rc = jm_energy_rows(c);
     if (!rc)
         rc = jm_tally_requests(c);
     if (!rc)

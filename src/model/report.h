@@ -94,6 +94,18 @@ struct jm_energy_row {
     double gap_s;          /* seconds without data inside */
     double lower_bound;    /* what is known to have passed when there is no value, NAN otherwise */
     int64_t refreshes;     /* refreshes of the instrument seen */
+    double bound, needs_s; /* worst case of the energy, J, and the length of a window that would keep it within
+                              the tolerance asked for; NAN not known or not asked for */
+};
+
+/* How late a channel follows the steps of load that the run made on purpose. */
+struct jm_lag_row {
+    int channel;
+    const char *verdict; /* "ok", "few", "constant", "unseen", "ambiguous", "beyond" */
+    double lag, u;       /* s, standard uncertainty; NAN unless ok */
+    double r, confidence;
+    bool used;       /* energies of this channel are taken that much later */
+    const char *why; /* unless ok; "" */
 };
 
 /* A series for pictures: min/max per column over [t0, t1], gaps as NAN. */
@@ -277,6 +289,9 @@ struct jm_report {
     struct jm_claim *claims; /* of an imported run */
     size_t n_claims;
     bool has_requests;
+    struct jm_lag_row *lags; /* of a run with steps of load */
+    size_t n_lags;
+    double tolerance; /* of the energy of a window, asked for; 0: none */
     const char *engine_mode; /* "auto", "given", "off", NULL: not known */
     struct jm_engine_source *engine;
     size_t n_engine;

@@ -91,6 +91,19 @@ size_t jm_recorder_channels(const struct jm_recorder *r)
     return r->n_chan;
 }
 
+int64_t jm_recorder_slowest(const struct jm_recorder *r)
+{
+    int64_t slow = 0;
+    for (size_t i = 0; i < r->n_chan; i++) {
+        const struct jm_channel *c = &r->chan[i];
+        if (c->unit != JM_U_J && (c->unit != JM_U_W || strstr(c->name, "limit")))
+            continue;
+        slow = c->period_ns > slow ? c->period_ns : slow;
+        slow = c->window_ns > slow ? c->window_ns : slow;
+    }
+    return slow;
+}
+
 const char *jm_recorder_why(const struct jm_recorder *r)
 {
     return r->why.buf;

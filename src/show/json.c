@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "show/claims.h"
 #include "show/engine.h"
+#include "show/lags.h"
 #include "show/fmt.h"
 #include "show/formats.h"
 #include "show/reconcile.h"
@@ -352,6 +353,7 @@ int jm_show_json(const struct jm_report *r, const struct jm_show_opts *o, struct
     jm_reconcile_json(&w, r);
     requests(&w, r);
     jm_show_engine_json(&w, r);
+    jm_show_lags_json(&w, r);
     jm_claims_json(&w, r);
     instruments(&w, r);
     jm_jsonw_key(&w, "disclosure");

@@ -234,6 +234,12 @@ static void refusals(void **state)
         r[i].status = JM_S_LOST; /* it died at 4 s, before the first step was seen */
     l = find(&p, r, n, 0.1, &ask);
     assert_true(l.verdict != JM_LAG_OK);
+    /* a dozen changes at random times have no period, though some number always divides them nearly */
+    struct jm_period period;
+    struct truth few = pattern(8, 12, 0.5, 9, 5);
+    struct instrument slow = {0.05, 0, 0, 0, 1, 0, 0, 0.001, 0.1};
+    n = poll_it(&few, &slow, 1, r);
+    assert_false(jm_period_find(r, n, &period));
     struct jm_course c = {p.t, p.y, p.n, p.end};
     ask.lag_max = ask.lag_min;
     assert_int_equal(jm_lag_find(&c, 1, NULL, 0, &ask, &l, NULL), JM_EINVAL);

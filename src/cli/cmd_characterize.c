@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/cmds.h"
+#include "cli/session.h"
+#include "cli/signals.h"
+#include "cli/steps.h"
+#include "compute/traits.h"
+#include "run/run.h"
+
+#include "base/banned.h"
+
+#define POLL_HZ  500
+#define STEPS    60
+#define SHORTEST (50 * JM_NS_PER_MS)
+#define LONGEST  (400 * JM_NS_PER_MS)
+
+struct opts {
+    struct jm_common common;
+    const char *output, *run, *against;
+    bool force;
+    int64_t steps, seed;
+};
+
+static void init(void *opts)
+{
+    struct opts *o = opts;
+    o->steps = STEPS;
+    o->seed = -1;
+}
+
+static void cell(struct jm_str *out, const struct jm_trait *t, double scale, const char *unit)
+{
+    char text[48] = "-";
+    if (isfinite(t->value))
+        snprintf(text, sizeof text, "%.4g%s +-%.2g", scale * t->value, unit, scale * 0.5 * (t->hi - t->lo));
+    jm_str_addf(out, "  %-17s", text);
+}
+
+static void table_text(const struct jm_passport *p, struct jm_str *out)
+{
+    const char *device = "";
+    for (size_t i = 0; i < p->n; i++) {
+        const struct jm_passport_row *r = &p->row[i];
+        if (strcmp(device, r->device) != 0 || !i)
+            jm_str_addf(out, "%s%s\n  %-21s  %-17s  %-17s  %s\n", i ? "\n" : "", r->device, "channel",
+                        "period", "window", "lag");
+        device = r->device;
+        jm_str_addf(out, "  %-21.21s", r->channel);
+        cell(out, &r->period, 1e3, " ms");
+        cell(out, &r->window, 1e3, " ms");
+        cell(out, &r->lag, 1e3, " ms");
+        while (out->len && out->buf[out->len - 1] == ' ')
+            out->buf[--out->len] = '\0';
+        jm_str_addc(out, '\n');
+        if (isfinite(r->duty.value))
+            jm_str_addf(out, "    sees %.3g %% of the time\n", 100 * r->duty.value);
+        if (isfinite(r->gain.value))
+            jm_str_addf(out, "    gain %.4f +-%.2g, offset %.3g W +-%.2g W, against %s\n", r->gain.value,
+                        0.5 * (r->gain.hi - r->gain.lo), r->offset.value, 0.5 * (r->offset.hi - r->offset.lo),
+                        r->against);
+        if (r->note[0])
+            jm_str_wrap(out, jm_span_of(r->note), 4, 80);
+    }
+}
+
+static int passport(struct jm_cli *cli, const struct opts *o, const char *path, struct jm_err *err)
+{
+    struct jm_run *run = NULL;
+    struct jm_passport p = {0};
+    struct jm_str json, text;
+    jm_str_init(&json);
+    jm_str_init(&text);
+    int rc = jm_run_open(path, &run, err);
+    if (!rc)
+        rc = jm_traits_find(run, o->against, &p, err);
+    if (!rc) {
+        jm_passport_write(&p, &json);
+        table_text(&p, &text);
+        rc = jm_str_ok(&json, "the passport", err);
+    }
+    if (!rc && o->output)
+        rc = jm_file_write(o->output, jm_str_span(&json), err);
+    if (!rc)
+        jm_cli_out(cli, jm_str_span(o->common.json || cli->common->json ? &json : &text));
+    bool found = false;
+    for (size_t i = 0; i < p.n; i++)
+        found = found || isfinite(p.row[i].lag.value);
+    jm_passport_release(&p);
+    jm_run_close(run);
+    jm_str_release(&json);
+    jm_str_release(&text);
+    return rc ? rc : found ? JM_EXIT_OK : JM_EXIT_INVALID;
+}
+
+static int record(struct jm_cli *cli, const struct opts *o, const char *path, struct jm_err *err)
+{
+    struct jm_session s;
+    struct jm_meter_env env;
+    struct jm_session_opts so;
+    jm_session_opts_init(&so);
+    so.output = path;
+    so.force = o->force;
+    so.no_edge = true;
+    so.sample_hz = POLL_HZ;
+    so.seed = o->seed;
+    so.label = "characterize";
+    int rc = jm_signals_catch(err);
+    if (rc)
+        return rc;
+    jm_cli_meter_env(cli, &env);
+    rc = jm_session_open(&s, cli, &so, "characterize", "characterize", &env, false, err);
+    if (!rc && !s.metered)
+        rc = jm_err_set(err, JM_EABSENT, "no meter can be read, so there is nothing to characterize");
+    if (!rc)
+        rc = jm_recorder_start(s.rec, err);
+    if (!rc) {
+        s.begun = true;
+        jm_recorder_env(s.rec, "characterize.load", "every CPU of this host, idle and full in turn");
+        struct jm_step_plan plan = {.steps = (int)o->steps,
+                                    .shortest = SHORTEST,
+                                    .longest = LONGEST,
+                                    .rest = 3 * JM_NS_PER_S,
+                                    .seed = (uint64_t)(o->seed >= 0 ? o->seed : 1)};
+        if (!o->common.quiet)
+            jm_cli_say(cli, "%d steps of load on every CPU, about %.0f s; leave the machine alone meanwhile",
+                       plan.steps,
+                       (double)(2 * plan.rest + plan.steps * (plan.shortest + plan.longest)) / 1e9);
+        rc = jm_cli_steps(&s, &plan, err);
+    }
+    rc = jm_session_finish(&s, rc, err);
+    jm_session_release(&s);
+    return rc;
+}
+
+static int characterize(struct jm_cli *cli, void *opts, struct jm_err *err)
+{
+    struct opts *o = opts;
+    struct jm_str path;
+    jm_str_init(&path);
+    int rc = 0;
+    if (cli->n_operands) {
+        jm_str_adds(&path, cli->operand[0]);
+    } else if (!o->output && !o->run) {
+        rc = jm_err_set(err, JM_EUSAGE, "no file for the passport; usage: joulemark characterize -o FILE");
+    } else {
+        jm_str_addf(&path, o->run ? "%s" : "%s.jmr", o->run ? o->run : o->output);
+        rc = jm_str_ok(&path, "a file name", err);
+        if (!rc)
+            rc = record(cli, o, path.buf, err);
+    }
+    if (!rc)
+        rc = passport(cli, o, path.buf, err);
+    jm_str_release(&path);
+    return rc;
+}
+
+static const struct jm_opt table[] = {
+    {"output", 'o', JM_OPT_STR, offsetof(struct opts, output), .arg = "FILE",
+     .help = "Passport to write (JSON)."},
+    {"run", 0, JM_OPT_STR, offsetof(struct opts, run), .arg = "FILE",
+     .help = "Run file of the recording it rests on.", .deflt = "the passport's name and .jmr"},
+    {"against", 0, JM_OPT_STR, offsetof(struct opts, against), .arg = "METER[:CHANNEL]",
+     .help = "Take gain and offset against this better instrument."},
+    {"steps", 0, JM_OPT_INT, offsetof(struct opts, steps), 8, 2000, .help = "Steps of load.", .deflt = "60"},
+    {"seed", 0, JM_OPT_INT, offsetof(struct opts, seed), 0, 9e15,
+     .help = "Seed of the lengths of the steps."},
+    {"force", 0, JM_OPT_FLAG, offsetof(struct opts, force), .help = "Write over an existing run file."},
+    JM_OPT_JSON,
+    JM_OPTS_METER,
+    JM_OPTS_COMMON,
+    {NULL}};
+
+const struct jm_cmd jm_cmd_characterize = {
+    .name = "characterize",
+    .group = "Measure",
+    .summary = "Find out how an instrument refreshes, averages and lags",
+    .usage = "[OPTIONS] -o FILE | RUN",
+    .description = "Every CPU of the host is idle and full in turn, in steps of random lengths, while all "
+                   "meters are read "
+                   "500 times a second. From what each channel shows come its refresh period, the time it "
+                   "averages over, how "
+                   "late it is and, with --against, its gain and offset against a better instrument, each "
+                   "with an interval. A "
+                   "channel that does not follow the load (a GPU, while the CPUs are loaded) has none of "
+                   "these, and says so.\n\n"
+                   "The passport is a small JSON file. With RUN nothing is recorded: the steps of a run that "
+                   "was made with "
+                   "--sync-step, or by an earlier characterize, are looked at again. The status is 3 when no "
+                   "channel followed "
+                   "the load.",
+    .examples =
+        "joulemark characterize -o out/host.passport.json\n"
+        "joulemark characterize -o out/host.passport.json --against yokogawa:power # beside an analyzer",
+    .opts = table,
+    .opts_size = sizeof(struct opts),
+    .init = init,
+    .max_operands = 1,
+    .fn = characterize,
+};
