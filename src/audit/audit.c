@@ -119,6 +119,13 @@ const struct jm_check jm_check_table[] = {
     {"engine.hits", "unique prompts were computed",
      "cache hits make input tokens look cheaper (inference-perf and AIPerf count cached tokens apart)",
      jm_check_engine_hits},
+    {"merge.clock", "the hosts' clocks agree well enough",
+     "energy of one host over requests of another is laid together by their wall clocks; MLPerf Power allows "
+     "400 "
+     "ms (power-dev time_sync.py)",
+     jm_check_merge_clock},
+    {"merge.coverage", "every host was recorded during the window",
+     "a host that was recorded for a part of the window misses energy of the rest", jm_check_merge_coverage},
     {"mlperf.result", "LoadGen's result is valid",
      "MLCommons inference rules: result VALID, minimum duration 600 s", jm_check_mlperf_result},
     {"mlperf.samples", "power samples are whole",
@@ -235,6 +242,11 @@ const struct jm_finding_kind jm_finding_table[] = {
      "the queue was never empty; warning where a rate was asked for"},
     {"engine.prefix_hits", "engine.hits", JM_CONCERNS_RATIO, "warning",
      "prefix-cache hits among prompts meant to be unique"},
+    {"merge.clock", "merge.clock", JM_CONCERNS_ALL, "error, warning",
+     "the clock of a host may be off by more than the tolerance, or nobody tells by how much; an error with "
+     "merge --tolerance"},
+    {"merge.coverage", "merge.coverage", JM_CONCERNS_ENERGY, "warning",
+     "the recording of a host does not cover a window"},
     {"mlperf.result", "mlperf.result", JM_CONCERNS_ALL, "error, warning", "LoadGen's verdict"},
     {"mlperf.duration", "mlperf.result", JM_CONCERNS_ALL, "error", "shorter than the rules ask for"},
     {"mlperf.mode", "mlperf.result", JM_CONCERNS_ALL, "error", "not a performance run"},

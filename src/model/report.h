@@ -198,6 +198,17 @@ struct jm_engine_window {
     double gap_s; /* longest stretch without a text inside */
 };
 
+/* A group of GPUs of a merged run in a window. */
+struct jm_group_energy {
+    const char *name, *role; /* "serve", "prefill", "decode" */
+    int window, have, of;
+    double seconds, joules, lo, hi; /* NAN: not all of its GPUs have a value */
+    const char *per; /* what tokens are: "input token", "decode token"; NULL: none of its own */
+    double tokens;
+    bool gain_unknown; /* the interval excludes it */
+    enum jm_provenance provenance;
+};
+
 struct jm_report {
     /* run */
     const char *id, *label, *file, *sha256 /* NULL: not sealed */, *created, *kind /* recorded|imported */,
@@ -230,6 +241,8 @@ struct jm_report {
     size_t n_slices;
     struct jm_finding *findings;
     size_t n_findings, cap_findings;
+    struct jm_group_energy *groups; /* by window */
+    size_t n_groups;
     struct jm_energy_row *energy;
     size_t n_energy, cap_energy;
     struct jm_series *series;

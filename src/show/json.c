@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "show/claims.h"
+#include "show/groups.h"
 #include "show/engine.h"
 #include "show/fmt.h"
 #include "show/formats.h"
@@ -347,6 +348,7 @@ int jm_show_json(const struct jm_report *r, const struct jm_show_opts *o, struct
         result(&w, r, &r->sliced[i]);
     jm_jsonw_end(&w);
     slices(&w, r);
+    jm_groups_json(&w, r);
     energy(&w, r);
     requests(&w, r);
     jm_show_engine_json(&w, r);
