@@ -11,6 +11,8 @@ static const struct sim_command commands[] = {
     {"node", "a whole node: simulated GPUs, and engines that drive them", sim_cmd_node},
     {"ptd", "a PTDaemon of MLPerf Power, and the analyzer behind it", sim_cmd_ptd},
     {"analyzer", "a power analyzer that speaks SCPI, as Yokogawa's WT do", sim_cmd_analyzer},
+    {"bmc", "a BMC that speaks Redfish", sim_cmd_bmc},
+    {"pdu", "a rack PDU that speaks Redfish", sim_cmd_pdu},
     {"truth", "what the GPUs of a state file really drew", sim_cmd_truth},
     {"clock", "show or move the virtual clock of a state file", sim_cmd_clock},
 };

@@ -21,6 +21,8 @@ int sim_cmd_truth(int argc, char **argv);
 int sim_cmd_clock(int argc, char **argv);
 int sim_cmd_ptd(int argc, char **argv);
 int sim_cmd_analyzer(int argc, char **argv);
+int sim_cmd_bmc(int argc, char **argv);
+int sim_cmd_pdu(int argc, char **argv);
 
 /* The simulated libnvidia-ml.so.1 (an old driver's when old), as named by lib or, when that is NULL, beside
  * this program in a build or in its libdir when installed: its real path in out[n]. 0, or a negative errno

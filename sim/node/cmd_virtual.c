@@ -79,8 +79,12 @@ int sim_node_virtual(int argc, char **argv)
     if (!rc && plant_make(&pl, &c->plant, why, sizeof why) < 0)
         rc = say(SIM_USAGE, why);
     else if (!rc) {
-        struct sim_readings s = {
-            .pl = &pl, .conf = c->inst, .host = c->host, .truth_step_s = c->truth_step_s};
+        struct sim_readings s = {.pl = &pl,
+                                 .conf = c->inst,
+                                 .host = c->host,
+                                 .truth_step_s = c->truth_step_s,
+                                 .clock_error_s = c->clock_error_s,
+                                 .clock_bound_s = c->clock_bound_s};
         if (c->ask_between && stream_between(&s, c->between[0], c->between[1], stdout) < 0)
             rc = say(SIM_SYSTEM, "standard output cannot be written.");
         if (!rc && !c->ask_between)

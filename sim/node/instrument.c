@@ -178,18 +178,20 @@ int inst_read(const struct inst *in, int (*put)(void *, const struct inst_readin
         return read_stamped(in, put, self);
     const struct plant *pl = in->pl;
     int64_t end = (int64_t)pl->n * PLANT_STEP_NS, every = llround(in->c.poll_s * NS), last = -1, held = 0,
-            first = llround((2 * in->c.period_s + in->c.lag_s + in->c.window_s) * NS);
+            free = 0, first = llround((2 * in->c.period_s + in->c.lag_s + in->c.window_s) * NS);
     int rc = 0;
     uint64_t i = 0;
     for (int64_t due = first - first % every + every, t; due < end && !rc; i++) {
         double late = draw(in->seed, i + (UINT64_C(1) << 40));
         bool near = in->kind->burst && (llabs(due - pl->t0) < BURST_NS || llabs(due - pl->t1) < BURST_NS);
         t = due + (int64_t)(late * (near ? 20e3 : fmin(1e6, 0.01 * (double)every)));
+        t = t > free ? t : free + 1; /* one read after the other */
         int64_t cost = (int64_t)(in->c.cost_s * NS * (1 + 0.5 * draw(in->seed, i + (UINT64_C(1) << 41))));
         int64_t k = visible(in, t + cost / 2);
         if (k != last)
             held = inst_value(in, k);
         last = k;
+        free = t + cost;
         struct inst_reading r = {.t0 = t, .t1 = t + cost, .value = held};
         rc = put(self, &r);
         int64_t next = due + (near ? BURST_STEP : every - due % every);
@@ -199,7 +201,7 @@ int inst_read(const struct inst *in, int (*put)(void *, const struct inst_readin
             if (due < b && next > b)
                 next = b;
         }
-        due = next > t + cost + 20001 ? next : t + cost + 20001; /* the next may be as early as that */
+        due = next > free ? next : free + 1;
     }
     return rc;
 }

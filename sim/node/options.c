@@ -48,6 +48,7 @@ void node_conf_init(struct node_conf *c)
         c->inst[i] = inst_kinds[i].conf;
     snprintf(c->host, sizeof c->host, "sim-node");
     c->truth_step_s = 1;
+    c->clock_bound_s = 0.001;
 }
 
 static int number(const char *text, const char *unit, double *out)
@@ -170,6 +171,13 @@ int node_conf_say(struct node_conf *c, const char *key, const char *value, char 
         return text(c->truth, sizeof c->truth, key, value, why, n);
     if (strcmp(key, "between") == 0)
         return between(c, value, why, n);
+    if (strcmp(key, "clock-error") == 0 || strcmp(key, "clock-bound") == 0) {
+        double *v = key[6] == 'e' ? &c->clock_error_s : &c->clock_bound_s;
+        if (number(value, "s", v) == 0 && fabs(*v) < 1e6)
+            return 0;
+        snprintf(why, n, "--%s takes a time in s, not \"%.40s\".", key, value);
+        return -1;
+    }
     if (strcmp(key, "truth-step") == 0) {
         if (number(value, "s", &c->truth_step_s) == 0 && c->truth_step_s >= 0.01)
             return 0;
@@ -231,6 +239,8 @@ void node_conf_help(void)
          "  --between FROM,TO      only tell the energy of every part between these times, in s\n"
          "                         from the begin of the window\n"
          "  --host NAME            of the node (sim-node)\n"
+         "  --clock-error S        how far the clock of the node is ahead of UTC (0)\n"
+         "  --clock-bound S        how far it says that it may be off (0.001); below 0: it does not say\n"
          "  --psu GRADE            titanium, platinum, gold or silver: the 80 PLUS table\n"
          "  --instrument NAME:KEY=VALUE,...\n"
          "                         of one instrument, or of all whose name begins so\n"

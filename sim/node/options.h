@@ -10,7 +10,7 @@ struct node_conf {
     struct inst_conf inst[INST_KINDS];
     char host[64];
     char readings[4096], truth[4096]; /* "-": standard output; "" none */
-    double truth_step_s;
+    double truth_step_s, clock_error_s, clock_bound_s;
     double between[2];
     bool ask_between;
 };

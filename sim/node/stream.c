@@ -10,6 +10,7 @@
 
 struct out {
     FILE *f;
+    const char *host;
     int channel, n;
 };
 
@@ -32,10 +33,21 @@ static void each(const struct sim_readings *s, void (*fn)(void *self, const stru
     }
 }
 
-static void device(const struct inst *in, char *out, size_t n)
+/* Boards of two hosts are different boards: a part of the UUID is the host's. */
+static void uuid(const char *key, const char *host, char *out, size_t n)
+{
+    unsigned h = 2166136261u;
+    for (const char *p = host; *p; p++)
+        h = (h ^ (unsigned char)*p) * 16777619u;
+    snprintf(out, n, "%.13s%04x%s", key, h & 0xffff, key + 17);
+}
+
+static void device(const struct inst *in, const char *host, char *out, size_t n)
 {
     const char *kind = in->kind->part;
-    if (strcmp(kind, "gpu") == 0 || strcmp(kind, "package") == 0 || strcmp(kind, "dram") == 0)
+    if (strcmp(kind, "gpu") == 0)
+        uuid(in->pl->part[in->part].key, host, out, n);
+    else if (strcmp(kind, "gpu") == 0 || strcmp(kind, "package") == 0 || strcmp(kind, "dram") == 0)
         snprintf(out, n, "%s", in->pl->part[in->part].key);
     else if (strcmp(kind, "psu") == 0)
         snprintf(out, n, "pdu/outlet %d", in->number + 1);
@@ -56,7 +68,7 @@ static void channel(void *self, const struct inst *in)
 {
     struct out *o = self;
     char dev[96];
-    device(in, dev, sizeof dev);
+    device(in, o->host, dev, sizeof dev);
     fprintf(o->f,
             "{\"channel\":%d,\"instrument\":\"%s\",\"meter\":\"%s\",\"name\":\"%s\",\"device\":\"%s\","
             "\"kind\":\"%s\",\"unit\":\"%s\",\"scale10\":%d,\"scale2\":%d,\"modulus\":%" PRIu64
@@ -117,7 +129,7 @@ static void clock_channel(void *self, const struct inst *in)
     char dev[96];
     if (!in->kind->clock)
         return;
-    device(in, dev, sizeof dev);
+    device(in, o->host, dev, sizeof dev);
     fprintf(o->f,
             "{\"channel\":%d,\"instrument\":\"%s\",\"meter\":\"%s\",\"name\":\"clock.offset\",\"device\":"
             "\"%s\",\"kind\":\"gauge\",\"unit\":\"s\",\"scale10\":-9,\"domain\":%d,\"poll_ns\":%.0f,"
@@ -142,20 +154,28 @@ int stream_readings(const struct sim_readings *s, FILE *f)
 {
     const struct plant *pl = s->pl;
     const struct plant_conf *c = &pl->conf;
-    struct out o = {.f = f};
+    struct out o = {.f = f, .host = s->host};
     fprintf(f,
             "{\"schema\":\"joulemark-sim.readings/1\",\"simulated\":true,\"host\":\"%s\",\"seed\":%.0f,"
-            "\"real_ns\":%" PRId64 ",\"gpus\":%.0f,\"load\":%.17g,\"psus\":%.0f,\"grade\":\"%s\"}\n",
+            "\"real_ns\":%" PRId64 ",\"gpus\":%.0f,\"load\":%.17g,\"psus\":%.0f,\"grade\":\"%s\"",
             s->host, c->seed, STREAM_REAL, c->gpus, c->load, c->psus, plant_grades[c->psu_grade].name);
-    int64_t end = (int64_t)pl->n * PLANT_STEP_NS;
+    if (s->clock_bound_s >= 0)
+        fprintf(f, ",\"clock_bound_s\":%.9g", s->clock_bound_s);
+    fputs("}\n", f);
+    int64_t end = (int64_t)pl->n * PLANT_STEP_NS, ahead = llround(s->clock_error_s * 1e9);
     for (int64_t t = 0; t <= end; t += 1000000000)
-        fprintf(f, "{\"clock\":[%" PRId64 ",%" PRId64 ",%" PRId64 "]}\n", STREAM_MONO + t, STREAM_REAL + t,
-                STREAM_MONO + t);
+        fprintf(f, "{\"clock\":[%" PRId64 ",%" PRId64 ",%" PRId64 "]}\n", STREAM_MONO + t,
+                STREAM_REAL + ahead + t, STREAM_MONO + t);
     for (int i = 0; i < pl->parts; i++) {
         const struct plant_part *p = &pl->part[i];
         bool host = strcmp(p->kind, "node") == 0 || strcmp(p->kind, "inlet_ac") == 0;
+        char key[96];
+        if (strcmp(p->kind, "gpu") == 0)
+            uuid(p->key, s->host, key, sizeof key);
+        else
+            snprintf(key, sizeof key, "%s", host ? s->host : p->key);
         fprintf(f, "{\"domain\":%d,\"parent\":%d,\"kind\":\"%s\",\"key\":\"%s\",\"label\":\"%s\"}\n", i,
-                p->parent, p->kind, host ? s->host : p->key, host ? s->host : p->label);
+                p->parent, p->kind, key, host ? s->host : p->label);
     }
     each(s, channel, &o);
     each(s, clock_channel, &o);
@@ -179,7 +199,7 @@ static void truth_instrument(void *self, const struct inst *in)
 {
     struct out *o = self;
     char dev[96];
-    device(in, dev, sizeof dev);
+    device(in, o->host, dev, sizeof dev);
     fprintf(o->f,
             "%s\n    {\"instrument\":\"%s\",\"device\":\"%s\",\"part\":%d,\"gain\":%.17g,\"tol\":%.17g,"
             "\"period_s\":%.17g,\"window_s\":%.17g,\"lag_s\":%.17g,\"phase_s\":%.17g,\"jitter_s\":%.17g,"
@@ -227,7 +247,7 @@ static void parts(const struct sim_readings *s, int64_t t0, int64_t t1, bool ste
 
 static int truth(const struct sim_readings *s, int64_t t0, int64_t t1, bool whole, FILE *f)
 {
-    struct out o = {.f = f};
+    struct out o = {.f = f, .host = s->host};
     fprintf(f,
             "{\n  \"schema\": \"joulemark-sim.plant-truth/1\",\n  \"simulated\": true,\n  \"seed\": %.0f,\n"
             "  \"t0\": %" PRId64 ",\n  \"t1\": %" PRId64 ",\n  \"seconds\": %.17g,\n",

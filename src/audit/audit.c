@@ -23,7 +23,8 @@ const struct jm_check jm_check_table[] = {
      "600 s",
      jm_check_window},
     {"window.tolerance", "the energy is within the tolerance asked for",
-     "at the edges of a window it is not known when what an instrument shows was drawn; that time, times the swing of "
+     "at the edges of a window it is not known when what an instrument shows was drawn; that time, times the "
+     "swing of "
      "the power there, bounds the error (docs/uncertainty.md)",
      jm_check_tolerance},
     {"trials.few", "enough trials for the profile", "the scatter between runs is unknown with one trial",
@@ -148,6 +149,13 @@ const struct jm_check jm_check_table[] = {
      jm_check_instruments},
     {"instrument.configured", "every configured instrument was read, and is who it should be",
      "what is missing or unverified must be seen where the number is read", jm_check_configured},
+    {"merge.clock", "the hosts' clocks agree well enough",
+     "energy of one host over requests of another is laid together by their wall clocks; MLPerf Power allows "
+     "400 "
+     "ms (power-dev time_sync.py)",
+     jm_check_merge_clock},
+    {"merge.coverage", "every host was recorded during the window",
+     "a host that was recorded for a part of the window misses energy of the rest", jm_check_merge_coverage},
     {"mlperf.result", "LoadGen's result is valid",
      "MLCommons inference rules: result VALID, minimum duration 600 s", jm_check_mlperf_result},
     {"mlperf.samples", "power samples are whole",
@@ -284,6 +292,11 @@ const struct jm_finding_kind jm_finding_table[] = {
      "the queue was never empty; warning where a rate was asked for"},
     {"engine.prefix_hits", "engine.hits", JM_CONCERNS_RATIO, "warning",
      "prefix-cache hits among prompts meant to be unique"},
+    {"merge.clock", "merge.clock", JM_CONCERNS_ALL, "error, warning",
+     "the clock of a host may be off by more than the tolerance, or nobody tells by how much; an error with "
+     "merge --tolerance"},
+    {"merge.coverage", "merge.coverage", JM_CONCERNS_ENERGY, "warning",
+     "the recording of a host does not cover a window"},
     {"mlperf.result", "mlperf.result", JM_CONCERNS_ALL, "error, warning", "LoadGen's verdict"},
     {"mlperf.duration", "mlperf.result", JM_CONCERNS_ALL, "error", "shorter than the rules ask for"},
     {"mlperf.mode", "mlperf.result", JM_CONCERNS_ALL, "error", "not a performance run"},

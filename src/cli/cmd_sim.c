@@ -32,7 +32,7 @@ const struct jm_cmd jm_cmd_sim = {
     .name = "sim",
     .group = "Simulated parts",
     .summary = "Start simulated parts with a known truth (GPUs, engine, meters)",
-    .usage = "{gpu|engine|node|ptd|analyzer} [OPTIONS]",
+    .usage = "{gpu|engine|node|ptd|analyzer|bmc|pdu} [OPTIONS]",
     .description =
         "Runs joulemark-sim, which is installed beside joulemark: joulemark sim --help lists its parts and "
         "options.\n\n"

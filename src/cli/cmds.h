@@ -16,6 +16,7 @@
     X(idle)                                                                                                  \
     X(import)                                                                                                \
     X(mark)                                                                                                  \
+    X(merge)                                                                                                 \
     X(meters)                                                                                                \
     X(mlperf)                                                                                                \
     X(mlperf_check)                                                                                          \

@@ -141,6 +141,8 @@ int jm_results_facility(struct jm_calc *c, const struct jm_calc_window *w, const
 int jm_results_between(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *gpu,
                        const struct jm_cut *device, const struct jm_cut *wall);
 int jm_results_trials(struct jm_calc *c);
+/* compute/groups.c: replicas and pools of a merged run. */
+int jm_groups_make(struct jm_calc *c);
 /* compute/latency.c */
 int jm_results_latency(struct jm_calc *c, const struct jm_calc_window *w);
 /* compute/slices.c: parts of the windows by slice of the workload. */

@@ -239,6 +239,8 @@ static int fill(struct jm_calc *c)
     if (!rc)
         rc = jm_results_trials(c);
     if (!rc)
+        rc = jm_groups_make(c);
+    if (!rc)
         rc = jm_claims_make(c);
     if (!rc)
         rc = jm_series_make(c);

@@ -94,8 +94,8 @@ struct jm_energy_row {
     double gap_s;          /* seconds without data inside */
     double lower_bound;    /* what is known to have passed when there is no value, NAN otherwise */
     int64_t refreshes;     /* refreshes of the instrument seen */
-    double bound, needs_s; /* worst case of the energy, J, and the length of a window that would keep it within
-                              the tolerance asked for; NAN not known or not asked for */
+    double bound, needs_s; /* worst case of the energy, J, and the length of a window that would keep it
+                              within the tolerance asked for; NAN not known or not asked for */
 };
 
 /* How late a channel follows the steps of load that the run made on purpose. */
@@ -244,6 +244,17 @@ struct jm_reconcile_row {
     size_t n_others;
 };
 
+/* A group of GPUs of a merged run in a window. */
+struct jm_group_energy {
+    const char *name, *role; /* "serve", "prefill", "decode" */
+    int window, have, of;
+    double seconds, joules, lo, hi; /* NAN: not all of its GPUs have a value */
+    const char *per; /* what tokens are: "input token", "decode token"; NULL: none of its own */
+    double tokens;
+    bool gain_unknown; /* the interval excludes it */
+    enum jm_provenance provenance;
+};
+
 struct jm_report {
     /* run */
     const char *id, *label, *file, *sha256 /* NULL: not sealed */, *created, *kind /* recorded|imported */,
@@ -276,6 +287,8 @@ struct jm_report {
     size_t n_slices;
     struct jm_finding *findings;
     size_t n_findings, cap_findings;
+    struct jm_group_energy *groups; /* by window */
+    size_t n_groups;
     struct jm_energy_row *energy;
     size_t n_energy, cap_energy;
     struct jm_reconcile_row *reconcile; /* by window, outermost first */
@@ -291,7 +304,7 @@ struct jm_report {
     bool has_requests;
     struct jm_lag_row *lags; /* of a run with steps of load */
     size_t n_lags;
-    double tolerance; /* of the energy of a window, asked for; 0: none */
+    double tolerance;        /* of the energy of a window, asked for; 0: none */
     const char *engine_mode; /* "auto", "given", "off", NULL: not known */
     struct jm_engine_source *engine;
     size_t n_engine;

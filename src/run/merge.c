@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several hosts of one system, one run: domains, meters and channels side by side, times on the first one's
  * clock. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/internal.h"
+#include "run/merge.h"
 
 #include "base/banned.h"
 
-struct merge {
-    struct jm_run_writer *w;
-    struct jm_domain_tree tree;
-    int windows, first_window;
-    int64_t last_request;
-    /* of the run that is being added */
-    const struct jm_run *r;
-    size_t index;
-    int64_t shift; /* its mono + shift is the first one's mono */
-    int64_t first_request;
-    struct jm_err *err;
-};
+#define merge jm_merge
 
 static int by_size(const void *a, const void *b)
 {
@@ -53,8 +43,10 @@ static int add_domains(struct merge *m, int **map)
     *map = to;
     for (size_t i = 0; i < m->r->tree.n; i++) {
         const struct jm_domain *d = &m->r->tree.d[i];
-        int id =
-            jm_domain_add(&m->tree, d->parent < 0 ? -1 : to[d->parent], d->kind, d->key, d->label, m->err);
+        const char *own =
+            m->host != m->r_host && m->r_host && strcmp(d->key, m->r_host) == 0 ? m->host : NULL;
+        int id = jm_domain_add(&m->tree, d->parent < 0 ? -1 : to[d->parent], d->kind, own ? own : d->key,
+                               own ? own : d->label, m->err);
         if (id < 0)
             return id;
         to[i] = id;
@@ -91,7 +83,9 @@ static int add_meters(struct merge *m)
         int id = 0;
         c.meter += first;
         c.domain = c.domain < 0 ? -1 : map[c.domain];
-        rc = jm_run_put_channel(m->w, &c, &id, m->err);
+        rc = jm_merge_known(m, i, &c);
+        if (!rc)
+            rc = jm_run_put_channel(m->w, &c, &id, m->err);
         if (!rc)
             rc = add_readings(m, (int)i, id);
     }
@@ -104,6 +98,8 @@ static int add_env(struct merge *m)
     int rc = 0;
     char key[256];
     for (size_t i = 0; !rc && i < m->r->n_env; i++) {
+        if (jm_merge_own_env(m->r->env[i].key))
+            continue; /* of all hosts together: put at the end */
         if (m->index)
             snprintf(key, sizeof key, "run%zu.%s", m->index, m->r->env[i].key);
         else
@@ -118,7 +114,7 @@ static int add_times(struct merge *m)
 {
     int rc = 0;
     m->first_window = m->windows;
-    for (size_t i = 0; !rc && i < m->r->n_window; i++) {
+    for (size_t i = 0; !rc && m->take_windows && i < m->r->n_window; i++) {
         struct jm_window w = m->r->window[i];
         w.id = m->windows++;
         w.t0 += m->shift;
@@ -220,7 +216,7 @@ static int add_sides(struct merge *m)
     int rc = jm_run_scrapes(m->r, put_scrape, m, m->err);
     if (!rc)
         rc = jm_run_factors(m->r, put_factor, m, m->err);
-    for (size_t i = 0; !rc && i < m->r->n_claim; i++) {
+    for (size_t i = 0; !rc && m->take_windows && i < m->r->n_claim; i++) {
         struct jm_run_claim c = m->r->claim[i];
         c.window += c.window < 0 ? 0 : m->first_window;
         rc = jm_run_put_claim(m->w, &c, m->err);
@@ -254,38 +250,85 @@ static int add_run(struct merge *m)
     return rc ? rc : add_sides(m);
 }
 
-int jm_run_merge(const char *const *paths, size_t n, const char *out, struct jm_err *err)
+/* Does any of the runs have requests? Then the windows are theirs. */
+static int look_for_load(struct merge *m, const char *const *paths, size_t n)
 {
-    struct jm_err own = {0};
-    struct merge m = {.err = err ? err : &own};
+    for (size_t i = 0; i < n && !m->any_requests; i++) {
+        struct jm_run *r = NULL;
+        size_t k = 0;
+        int rc = jm_run_open(paths[i], &r, m->err);
+        if (!rc)
+            rc = jm_run_requests_check(r, m->err);
+        if (!rc)
+            jm_run_requests(r, &k);
+        m->any_requests |= k > 0;
+        jm_run_close(r);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static int one(struct merge *m, const char *path, size_t i, size_t n, const char *out, int64_t *base)
+{
     struct jm_run *r = NULL;
-    int64_t base = 0, offset = 0;
+    int64_t offset = 0;
+    size_t k;
+    int rc = jm_run_open(path, &r, m->err);
+    if (!rc && n > 1)
+        rc = offset_of(r, &offset, m->err);
+    if (!rc && !i) {
+        const struct jm_run_create c = {.label = m->o->label ? m->o->label : r->info.label,
+                                        .kind = r->info.kind,
+                                        .source = r->info.source,
+                                        .created_real = r->info.created_real,
+                                        .overwrite = m->o->overwrite,
+                                        .seed = r->info.seed};
+        *base = offset;
+        rc = jm_run_create(out, &c, &m->w, m->err);
+    }
+    m->r = r;
+    m->index = i;
+    m->shift = offset - *base;
+    if (!rc) {
+        jm_run_requests(r, &k);
+        m->take_windows = m->any_requests ? k > 0 : i == 0;
+        rc = jm_merge_host(m);
+    }
+    if (!rc)
+        rc = add_run(m);
+    if (!rc)
+        rc = jm_merge_facts(m);
+    jm_run_close(r);
+    m->r = NULL;
+    return rc;
+}
+
+int jm_run_merge(const char *const *paths, size_t n, const char *out, const struct jm_run_merge_opts *o,
+                 struct jm_err *err)
+{
+    static const struct jm_run_merge_opts none = {.tolerance_s = NAN};
+    struct jm_err own = {0};
+    struct merge m = {.err = err ? err : &own, .o = o ? o : &none};
+    int64_t base = 0;
     int rc = n ? 0 : jm_err_set(err, JM_EINVAL, "a merge needs at least one run");
     jm_domain_tree_init(&m.tree);
-    for (size_t i = 0; !rc && i < n; i++) {
-        rc = jm_run_open(paths[i], &r, m.err);
-        if (!rc && n > 1)
-            rc = offset_of(r, &offset, m.err);
-        if (!rc && !i) {
-            const struct jm_run_create c = {.label = r->info.label,
-                                            .kind = r->info.kind,
-                                            .source = r->info.source,
-                                            .created_real = r->info.created_real,
-                                            .seed = r->info.seed};
-            base = offset;
-            rc = jm_run_create(out, &c, &m.w, m.err);
-        }
-        m.r = r;
-        m.index = i;
-        m.shift = offset - base;
-        if (!rc)
-            rc = add_run(&m);
-        jm_run_close(r);
-        r = NULL;
-    }
+    jm_str_init(&m.serving);
+    jm_str_init(&m.conflict);
+    jm_str_init(&m.endpoint);
+    for (size_t i = 0; !rc && i < n; i++)
+        if (strcmp(paths[i], out) == 0)
+            rc = jm_err_set(m.err, JM_EINVAL, "%s is one of the runs to merge: name another file", out);
+    if (!rc)
+        rc = look_for_load(&m, paths, n);
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = one(&m, paths[i], i, n, out, &base);
+    if (!rc)
+        rc = jm_merge_groups(&m);
     if (!rc)
         rc = jm_run_put_domains(m.w, &m.tree, m.err);
     jm_domain_tree_release(&m.tree);
+    jm_merge_release(&m);
     if (!m.w)
         return rc;
     if (!rc)

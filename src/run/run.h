@@ -210,7 +210,23 @@ bool jm_run_to_real(const struct jm_run *r, int64_t mono, int64_t *real);
  * file). */
 int jm_run_export(const struct jm_run *r, const char *format, const char *path, struct jm_err *err);
 /* A new run with the contents of several (e.g. hosts of one system), times brought to the first one's clock
- * by their clock pairs. */
-int jm_run_merge(const char *const *paths, size_t n, const char *out, struct jm_err *err);
+ * by their clock pairs. What is known of each is kept as merge.N.* in the environment: host, id, the shift of
+ * its clock, the bound of its clock's error, the span of its readings. An instrument that two of them read,
+ * and a machine that was recorded twice, count once: the later channel is a mirror. Windows are those of the
+ * runs that have requests, else of the first. */
+struct jm_run_group {
+    const char *name, *role; /* role: "serve", "prefill", "decode" */
+    const char *gpus;        /* "host:0,1,2" or "host" (all of it), several with commas; index, UUID or its
+                                beginning */
+};
+struct jm_run_merge_opts {
+    const char *label;  /* NULL: the first one's */
+    double tolerance_s; /* that a host's clock may be wrong by; NAN: none was asked for */
+    const struct jm_run_group *group;
+    size_t n_group;
+    bool overwrite;
+};
+int jm_run_merge(const char *const *paths, size_t n, const char *out, const struct jm_run_merge_opts *o,
+                 struct jm_err *err);
 
 #endif

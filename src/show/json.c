@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "show/claims.h"
+#include "show/groups.h"
 #include "show/engine.h"
 #include "show/lags.h"
 #include "show/fmt.h"
@@ -349,6 +350,7 @@ int jm_show_json(const struct jm_report *r, const struct jm_show_opts *o, struct
         result(&w, r, &r->sliced[i]);
     jm_jsonw_end(&w);
     slices(&w, r);
+    jm_groups_json(&w, r);
     energy(&w, r);
     jm_reconcile_json(&w, r);
     requests(&w, r);

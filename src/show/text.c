@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "show/claims.h"
+#include "show/groups.h"
 #include "show/engine.h"
 #include "show/lags.h"
 #include "show/fmt.h"
@@ -396,6 +397,7 @@ int jm_show_text(const struct jm_report *r, const struct jm_show_opts *opts, str
     if (opts->reconcile)
         jm_reconcile_text(&o);
     slices(&o);
+    jm_groups_text(&o);
     jm_load_text(&o);
     jm_show_engine_text(&o);
     jm_claims_text(&o);

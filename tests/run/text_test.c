@@ -151,7 +151,7 @@ static void merge_aligns_clocks(void **state)
 
     snprintf(out, sizeof out, "%s", sample_path("merged.jmr"));
     const char *paths[] = {a, b};
-    int rc = jm_run_merge(paths, 2, out, &err);
+    int rc = jm_run_merge(paths, 2, out, NULL, &err);
     if (rc)
         print_message("%s\n", err.text);
     assert_int_equal(rc, 0);
@@ -180,7 +180,7 @@ static void merge_aligns_clocks(void **state)
     jm_run_close(run);
     /* the first alone is a copy of all there is */
     snprintf(out, sizeof out, "%s", sample_path("copy.jmr"));
-    assert_int_equal(jm_run_merge(paths, 1, out, &err), 0);
+    assert_int_equal(jm_run_merge(paths, 1, out, NULL, &err), 0);
     run = opened(out);
     struct jm_str prompt, output;
     jm_str_init(&prompt);
@@ -195,10 +195,10 @@ static void merge_aligns_clocks(void **state)
     assert_true(claim[0].window == 1 && claim[0].value == 12.5);
     jm_run_close(run);
     /* nothing is left of a merge that fails, and an existing file is not written over */
-    assert_int_equal(jm_run_merge(paths, 2, out, &err), JM_ECONFLICT);
+    assert_int_equal(jm_run_merge(paths, 2, out, NULL, &err), JM_ECONFLICT);
     paths[1] = "/nonexistent";
     snprintf(out, sizeof out, "%s", sample_path("none.jmr"));
-    assert_int_equal(jm_run_merge(paths, 2, out, &err), JM_EABSENT);
+    assert_int_equal(jm_run_merge(paths, 2, out, NULL, &err), JM_EABSENT);
     struct stat st;
     assert_int_not_equal(stat(out, &st), 0);
 }
