@@ -13,7 +13,7 @@
 #include "wall/wall.h"
 
 struct sim_bmc_options {
-    bool pdu, help;
+    bool pdu, help, pass;
     const char *waveform, *bind, *user, *password;
     int port, outlets;
     int64_t period_ns, window_ns, lag_ns, offset_ns, seed;
@@ -41,5 +41,7 @@ double sim_bmc_energy(const struct sim_bmc *b, int64_t t);
 bool sim_bmc_resource(const struct sim_bmc *b, const char *path, int64_t now, struct sim_buf *out);
 /* Serves until a signal; the exit status. */
 int sim_bmc_serve(const struct sim_bmc_options *o);
+/* The PDU for net-snmp's agent, as its pass_persist: until the end of standard input. */
+int sim_bmc_pass(const struct sim_bmc_options *o);
 
 #endif

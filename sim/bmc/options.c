@@ -88,6 +88,10 @@ int sim_bmc_options_read(struct sim_bmc_options *o, int argc, char **argv, char 
             return 0;
         }
         int r = 0;
+        if (o->pdu && strcmp(a, "--pass-persist") == 0) {
+            o->pass = true;
+            continue;
+        }
         if (strncmp(a, "--", 2) == 0 && len - 2 < sizeof name) {
             memcpy(name, a + 2, len - 2);
             name[len - 2] = 0;
@@ -130,7 +134,10 @@ void sim_bmc_help(bool pdu)
            "  --gain X           shown over true (1)\n"
            "  --offset S         seconds that its own clock is ahead (0)\n",
            pdu ? "pdu" : "bmc", pdu ? "A rack PDU" : "A BMC", pdu ? "1s" : "5s");
-    puts(pdu ? "  --outlets N        outlets, which share the load equally (8)"
+    puts(pdu ? "  --outlets N        outlets, which share the load equally (8)\n"
+               "  --pass-persist     speak with net-snmp's snmpd instead, on standard streams; its\n"
+               "                     configuration has: pass_persist .1.3.6.1.4.1.13742.6\n"
+               "                     /usr/bin/joulemark-sim pdu --pass-persist ..."
              : "  --efficiency X     of the supply: it shows the input beside the output (0.94)");
 }
 
@@ -144,7 +151,7 @@ static int command(int argc, char **argv, bool pdu)
         return sim_fail(SIM_USAGE, text);
     }
     if (!o.help)
-        return sim_bmc_serve(&o);
+        return o.pass ? sim_bmc_pass(&o) : sim_bmc_serve(&o);
     sim_bmc_help(pdu);
     return fflush(stdout) == 0 ? SIM_OK : SIM_SYSTEM;
 }

@@ -66,6 +66,7 @@ int jm_check_scenario(const struct jm_run *run, struct jm_report *r, struct jm_e
 /* checks_merge.c */
 int jm_check_merge_clock(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_merge_coverage(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_merge_missing(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 /* checks_mlperf.c */
 int jm_check_mlperf_result(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_mlperf_samples(const struct jm_run *run, struct jm_report *r, struct jm_err *err);

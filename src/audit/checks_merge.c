@@ -101,3 +101,19 @@ int jm_check_merge_coverage(const struct jm_run *run, struct jm_report *r, struc
     }
     return rc;
 }
+
+int jm_check_merge_missing(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    const char *what;
+    char key[64];
+    int rc = 0;
+    for (size_t k = 0;
+         !rc && snprintf(key, sizeof key, "merge.missing.%zu", k) > 0 && (what = jm_run_env(run, key)); k++)
+        rc = jm_finding_at(r,
+                           jm_report_finding(r, "merge.missing", JM_SEV_ERROR,
+                                             "a host that was to be recorded is missing, and its energy with "
+                                             "it: %s",
+                                             what),
+                           -1, err, "merge.missing.%zu", k);
+    return rc;
+}

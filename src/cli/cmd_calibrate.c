@@ -115,12 +115,14 @@ static void say(struct jm_str *s, const struct jm_calibration *c)
     for (size_t i = 0; i < c->n_relation; i++) {
         const struct jm_cal_relation *r = &c->relation[i];
         bool idle = false;
-        jm_str_addf(s, "\nP_%s = %.5g W + %.4f x P_gpu", jm_boundary_name((int)r->boundary), r->beta[0],
-                    r->beta[1]);
+        jm_str_addf(s, "\nP_%s = %.5g W %c %.4f x P_gpu", jm_boundary_name((int)r->boundary), r->beta[0],
+                    r->beta[1] < 0 ? '-' : '+', fabs(r->beta[1]));
         if (r->cube)
-            jm_str_addf(s, " + %.4f x P_gpu^3 / (%.5g W)^2", r->beta[2], r->knee);
+            jm_str_addf(s, " %c %.4f x P_gpu^3 / (%.5g W)^2", r->beta[2] < 0 ? '-' : '+', fabs(r->beta[2]),
+                        r->knee);
         else if (r->bend)
-            jm_str_addf(s, " + %.4f x (P_gpu above %.5g W)", r->beta[2], r->knee);
+            jm_str_addf(s, " %c %.4f x (P_gpu above %.5g W)", r->beta[2] < 0 ? '-' : '+', fabs(r->beta[2]),
+                        r->knee);
         jm_str_addf(s, "\n  %.5g to %.5g W of GPU power, against %.60s\n", r->lo, r->hi, r->instrument);
         jm_str_adds(s, "\n        P_gpu     measured          fit   difference   left out, 95 %\n");
         for (size_t k = 0; k < r->n_level; k++) {

@@ -3,6 +3,8 @@
 
 #include "cli/cmds.h"
 #include "cli/enginemetrics.h"
+#include "cli/groups.h"
+#include "cli/hosts.h"
 #include "cli/session.h"
 #include "cli/signals.h"
 
@@ -13,7 +15,9 @@ struct opts {
     struct jm_present present;
     struct jm_session_opts session;
     int64_t duration;
-    struct jm_opt_list engine_metrics;
+    struct jm_opt_list engine_metrics, group, role;
+    const char *hosts, *ssh;
+    bool serve;
 };
 
 static void init(void *opts)
@@ -36,11 +40,38 @@ static int record_window(struct jm_session *s, int64_t duration, struct jm_err *
     return jm_recorder_window_end(s->rec, id, &t1, err);
 }
 
+static int record_hosts(struct jm_cli *cli, struct opts *o, struct jm_err *err)
+{
+    const struct jm_hosts_opts h = {.hosts = o->hosts,
+                                    .ssh = o->ssh,
+                                    .duration = o->duration,
+                                    .output = o->session.output,
+                                    .label = o->session.label,
+                                    .force = o->session.force,
+                                    .group = o->group,
+                                    .role = o->role};
+    struct jm_session s = {.cli = cli, .metered = true};
+    int rc = jm_signals_catch(err);
+    jm_str_init(&s.path);
+    if (!rc)
+        rc = jm_hosts_record(cli, &h, &o->session, &s.path, err);
+    if (!rc)
+        rc = jm_session_show(&s, &o->present, cli, err);
+    jm_session_release(&s);
+    return rc;
+}
+
 static int record(struct jm_cli *cli, void *opts, struct jm_err *err)
 {
     struct opts *o = opts;
     struct jm_session s;
     struct jm_meter_env env;
+    if (o->serve)
+        return jm_hosts_serve(cli, &o->session, &o->engine_metrics, err);
+    if (o->hosts)
+        return record_hosts(cli, o, err);
+    if (o->group.n || o->role.n || o->ssh)
+        return jm_err_set(err, JM_EUSAGE, "--group, --role and --ssh belong to --hosts");
     int rc = jm_signals_catch(err);
     if (rc)
         return rc;
@@ -61,15 +92,23 @@ static int record(struct jm_cli *cli, void *opts, struct jm_err *err)
     return rc;
 }
 
-static const struct jm_opt table[] = {{"duration", 't', JM_OPT_DURATION, offsetof(struct opts, duration), 1e6,
-                                       3.2e15, .help = "Stop after this time.", .deflt = "until stopped"},
-                                      JM_OPT_ENGINE_METRICS(offsetof(struct opts, engine_metrics), "off"),
-                                      JM_OPTS_SESSION(opts, session),
-                                      JM_OPT_JSON,
-                                      JM_OPTS_METER,
-                                      JM_OPTS_PRESENT(opts, present),
-                                      JM_OPTS_COMMON,
-                                      {NULL}};
+static const struct jm_opt table[] = {
+    {"duration", 't', JM_OPT_DURATION, offsetof(struct opts, duration), 1e6, 3.2e15,
+     .help = "Stop after this time.", .deflt = "until stopped"},
+    {"hosts", 0, JM_OPT_STR, offsetof(struct opts, hosts), .arg = "A,B|FILE",
+     .help = "Record on these hosts, over ssh, and make one run of it; "
+             "local is this one. A file has one host a line."},
+    {"ssh", 0, JM_OPT_STR, offsetof(struct opts, ssh), .arg = "COMMAND",
+     .help = "With --hosts: the command that reaches a host.", .deflt = "ssh"},
+    JM_OPTS_GROUP(opts, group, role),
+    {"serve", 0, JM_OPT_FLAG, offsetof(struct opts, serve)},
+    JM_OPT_ENGINE_METRICS(offsetof(struct opts, engine_metrics), "off"),
+    JM_OPTS_SESSION(opts, session),
+    JM_OPT_JSON,
+    JM_OPTS_METER,
+    JM_OPTS_PRESENT(opts, present),
+    JM_OPTS_COMMON,
+    {NULL}};
 
 const struct jm_cmd jm_cmd_record = {
     .name = "record",
@@ -80,9 +119,17 @@ const struct jm_cmd jm_cmd_record = {
                    "SIGINT or SIGTERM "
                    "ends the recording in order. Without a meter that can be read the file is written all "
                    "the same, with "
-                   "what was tried, and the status is 3.",
+                   "what was tried, and the status is 3.\n\n"
+                   "With --hosts a small recording runs on each host, over ssh with a key or an agent (it "
+                   "asks nothing) and with the joulemark that is installed there. All begin and end at one "
+                   "time, what they recorded is fetched into RUN.hosts/ and merged by the hosts' clocks. A "
+                   "host that fails is told, and stands in the run as missing; the others are kept. "
+                   "joulemark merge does the same with recordings that were started by hand.",
     .examples = "joulemark record -o out/day.jmr\n"
-                "joulemark record -t 60s --meters nvml --devices 0,1 --json # two GPUs for a minute",
+                "joulemark record -t 60s --meters nvml --devices 0,1 --json # two GPUs for a minute\n"
+                "joulemark record --hosts nodea,nodeb -t 60s -o out/both.jmr # two hosts, one run\n"
+                "joulemark record --hosts local,nodeb -g pre=local -g dec=nodeb --role pre=prefill --role "
+                "dec=decode",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = init,

@@ -48,6 +48,7 @@ static const struct jm_opt table[] = {
      .deflt = "the run's name with .html"},
     {"no-script", 0, JM_OPT_FLAG, offsetof(struct opts, present.no_script),
      .help = "Leave the interactive chart out; the pictures are there anyway."},
+    JM_OPTS_CALIBRATION(opts, present),
     JM_OPTS_PRESENT(opts, present),
     JM_OPTS_SLO(opts, present),
     JM_OPTS_COMMON,
@@ -61,7 +62,8 @@ const struct jm_cmd jm_cmd_report = {
     .description =
         "The file needs no network and works without script. Its path is printed. Ends with 3 when the "
         "measurement is invalid; the report is written all the same and says why.",
-    .examples = "joulemark report out/bench.jmr # writes out/bench.html",
+    .examples = "joulemark report out/bench.jmr # writes out/bench.html\n"
+                "joulemark report fleet.jmr --calibration node.jmcal # with the wall that was not measured",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = init,

@@ -56,14 +56,7 @@ static const struct jm_opt table[] = {
     {"reconcile", 0, JM_OPT_FLAG, offsetof(struct opts, present.reconcile),
      .help = "Add the table from the wall to the GPU: what each instrument saw, what it holds, what is "
              "unexplained, and whether instruments of one domain agree."},
-    {"calibration", 0, JM_OPT_STR, offsetof(struct opts, present.calibration), .arg = "FILE",
-     .help =
-         "Carry the energy of the GPUs to node and wall by a relation that \"joulemark calibrate\" made of "
-         "this machine; named calibrated, with its own interval, and never in a measurement's place."},
-    {"allow-machine", 0, JM_OPT_FLAG, offsetof(struct opts, present.allow_machine),
-     .help = "With --calibration: of another machine all the same; it stands in the evidence."},
-    {"allow-driver", 0, JM_OPT_FLAG, offsetof(struct opts, present.allow_driver),
-     .help = "With --calibration: of another driver all the same; it stands in the evidence."},
+    JM_OPTS_CALIBRATION(opts, present),
     JM_OPTS_PRESENT(opts, present),
     JM_OPTS_SLO(opts, present),
     JM_OPTS_COMMON,

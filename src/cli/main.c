@@ -23,6 +23,8 @@ const struct jm_env_row jm_env_table[] = {
     {"JM_CHRONY_PORT", "Command port on which chronyd is asked for the clock error, where it is not 323."},
     {"JM_NVML_LIB", "NVML library to load where --nvml-lib is not given."},
     {"JM_SIM", "The joulemark-sim program to run; without it the one beside joulemark."},
+    {"JOULEMARK_HOST",
+     "What this host is called in run files, where its host name says nothing (a container's)."},
     {"JOULEMARK_MARK_SOCKET", "Socket for `joulemark mark`; set for the child of `joulemark run`."},
     {"CUDA_VISIBLE_DEVICES", "GPUs that joulemark run measures where --devices is not given."},
     {"NO_COLOR", "Set and not empty: no colour unless --color=always."},

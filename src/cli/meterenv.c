@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/meterenv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,7 +12,10 @@ void jm_cli_meter_env(const struct jm_cli *cli, struct jm_meter_env *env)
     const struct jm_common *c = cli->common;
     const char *lib = getenv("JM_NVML_LIB");
     static _Thread_local char host[256];
-    if (gethostname(host, sizeof host - 1))
+    const char *called = getenv("JOULEMARK_HOST");
+    if (called && called[0])
+        snprintf(host, sizeof host, "%.95s", called);
+    else if (gethostname(host, sizeof host - 1))
         host[0] = '\0';
     *env = (struct jm_meter_env){.sysfs_root = c->sysfs_root,
                                  .proc_root = c->proc_root,

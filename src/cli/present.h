@@ -43,6 +43,21 @@ int jm_present_pue(void *at, const char *text, struct jm_err *err);
         "slo-e2e", 0, JM_OPT_DURATION, offsetof(struct s, m.slo_e2e), 1e3, 36000e9,                          \
             .help = "Contract: longest time to the end of a request."                                        \
     }
+#define JM_OPTS_CALIBRATION(s, m)                                                                            \
+    {"calibration",                                                                                          \
+     0,                                                                                                      \
+     JM_OPT_STR,                                                                                             \
+     offsetof(struct s, m.calibration),                                                                      \
+     .arg = "FILE",                                                                                          \
+     .help = "Carry the energy of the GPUs to node and wall by a relation that \"joulemark calibrate\" "     \
+             "made of this machine; named calibrated, with its own interval, and never in a measurement's "  \
+             "place."},                                                                                      \
+        {"allow-machine", 0, JM_OPT_FLAG, offsetof(struct s, m.allow_machine),                               \
+         .help = "With --calibration: of another machine all the same; it stands in the evidence."},         \
+    {                                                                                                        \
+        "allow-driver", 0, JM_OPT_FLAG, offsetof(struct s, m.allow_driver),                                  \
+            .help = "With --calibration: of another driver all the same; it stands in the evidence."         \
+    }
 #define JM_OPTS_PRESENT(s, m)                                                                                \
     {"profile",                                                                                              \
      'p',                                                                                                    \

@@ -23,7 +23,7 @@ void jm_session_opts_init(struct jm_session_opts *o)
 }
 
 /* verb-20261129-150800.jmr in the working directory, UTC. */
-static int default_path(const char *verb, int64_t real_ns, struct jm_str *out, struct jm_err *err)
+int jm_session_default_path(const char *verb, int64_t real_ns, struct jm_str *out, struct jm_err *err)
 {
     struct jm_civil c = jm_time_civil(real_ns / JM_NS_PER_S);
     jm_str_addf(out, "%s-%04d%02d%02d-%02d%02d%02d.jmr", verb, c.year, c.month, c.day, c.hour, c.minute,
@@ -82,7 +82,7 @@ int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_se
     if (o->seed < 0)
         seed &= INT64_MAX; /* can be given again as --seed */
     int rc = o->output ? (jm_str_adds(&s->path, o->output), jm_str_ok(&s->path, "a file name", err))
-                       : default_path(verb, now.real, &s->path, err);
+                       : jm_session_default_path(verb, now.real, &s->path, err);
     if (!rc && mark)
         rc = make_socket_dir(s, err);
     if (!rc)

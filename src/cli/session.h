@@ -75,6 +75,8 @@ struct jm_session {
     size_t meters_first;   /* meters that could be read at the start */
 };
 
+/* VERB-20261129-150800.jmr, UTC: the name of a run file that was not given one. */
+int jm_session_default_path(const char *verb, int64_t real_ns, struct jm_str *out, struct jm_err *err);
 /* Creates the run file and opens the meters. verb names the default file ("bench"); source says what is
  * recorded. mark: a socket for marks is made. No readable meter is said on standard error and is no failure
  * here. */

@@ -122,7 +122,7 @@ static int carry(struct jm_calc *c, const struct jm_calc_window *w, const struct
                                  .lower_bound = NAN};
     made->set = jm_report_text(c->r, "%s by calibration of %.10s", r->set, c->o->calibration->created);
     made->instrument =
-        jm_report_text(c->r, "%s, carried to %s by a calibration against %s%s",
+        jm_report_text(c->r, "%s, carried to %s as a calibrated estimate: calibration against %s%s",
                        gpu->instrument ? gpu->instrument : "?", jm_boundary_name((int)r->boundary),
                        r->instrument, c->o->calibration_note ? c->o->calibration_note : "");
     if (!made->set || !made->instrument)
@@ -222,6 +222,49 @@ static bool differ(const char *a, const char *b)
     return a[0] && b[0] && strcmp(a, b) != 0;
 }
 
+/* node7 and node7.example.com are one. */
+static bool another_host(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b), least = n < m ? n : m;
+    return differ(a, b) && (strncmp(a, b, least) != 0 || (n < m ? b : a)[least] != '.');
+}
+
+/* Hosts that have GPUs. */
+static int hosts_of(const struct jm_run *run)
+{
+    const struct jm_domain_tree *t = jm_run_domains(run);
+    int n = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        bool gpu = false;
+        for (size_t k = i + 1; t->d[i].kind == JM_D_NODE && k < t->n && !gpu; k++)
+            gpu = (t->d[k].kind == JM_D_GPU || t->d[k].kind == JM_D_APU) &&
+                  jm_domain_contains(t, (int)i, (int)k);
+        n += gpu;
+    }
+    return n;
+}
+
+/* What is wrong with the GPUs, in words that tell how to mend it. */
+static void other_gpus(const struct jm_run *run, const struct jm_cal_machine *m,
+                       const struct jm_cal_machine *of, char *out, size_t room)
+{
+    size_t common = 0;
+    int hosts = hosts_of(run);
+    for (size_t i = 0; i < m->n_gpu; i++)
+        for (size_t k = 0; k < of->n_gpu; k++)
+            common += strcmp(m->gpu[i], of->gpu[k]) == 0;
+    if (common == of->n_gpu && hosts > 1)
+        snprintf(out, room,
+                 "its %zu GPUs are among the %zu of %d hosts here; ask for the series of that host alone "
+                 "({Hostname=\"%.60s\"})",
+                 common, m->n_gpu, hosts, of->host[0] ? of->host : "...");
+    else if (common)
+        snprintf(out, room, "only %zu of its %zu GPUs are here, and the wall feeds all of them", common,
+                 of->n_gpu);
+    else
+        snprintf(out, room, "none of its %zu GPUs is here (it knows them by UUID)", of->n_gpu);
+}
+
 int jm_calibration_fits(const struct jm_calibration *c, const struct jm_run *run, bool any_machine,
                         bool any_driver, char note[JM_CAL_NOTE], struct jm_err *err)
 {
@@ -230,7 +273,12 @@ int jm_calibration_fits(const struct jm_calibration *c, const struct jm_run *run
     note[0] = '\0';
     if (rc)
         return rc;
-    bool gpus = jm_cal_same_gpus(&m, &c->machine), host = !differ(m.host, c->machine.host);
+    bool gpus = jm_cal_same_gpus(&m, &c->machine), host = !another_host(m.host, c->machine.host);
+    char why[256];
+    if (!host)
+        snprintf(why, sizeof why, "the host is %.80s, not %.80s", m.host, c->machine.host);
+    else
+        other_gpus(run, &m, &c->machine, why, sizeof why);
     if (!m.n_gpu)
         rc = jm_err_set(err, JM_EUSAGE,
                         "--calibration: this run has no energy of any GPU, which is what the calibration "
@@ -240,7 +288,7 @@ int jm_calibration_fits(const struct jm_calibration *c, const struct jm_run *run
                         "--calibration: it is of another machine: %s. Supplies, fans and hosts differ from "
                         "machine to machine; calibrate this one, or say --allow-machine and it stands in the "
                         "evidence",
-                        !host ? "the host is another" : "the GPUs are others, or not all of them");
+                        why);
     else if (differ(m.driver, c->machine.driver) && !any_driver)
         rc = jm_err_set(
             err, JM_EUSAGE,

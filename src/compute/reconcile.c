@@ -160,7 +160,16 @@ const char *jm_reconcile_instrument(const struct jm_run *run, struct jm_report *
     const struct jm_channel *ch = &r->channels[r->energy[row].channel];
     const char *name = ch->meter >= 0 && (size_t)ch->meter < n ? m[ch->meter].name : "?",
                *instance = ch->meter >= 0 && (size_t)ch->meter < n ? m[ch->meter].instance : "";
-    return jm_report_text(r, "%s%s%.40s %s", name, instance[0] ? " " : "", instance, ch->name);
+    /* the device where it says more than the domain does; one entry of a configuration reads several */
+    int d = r->energy[row].domain;
+    const char *device = ch->device;
+    size_t n_inst = strlen(instance);
+    if (d >= 0 && (strcmp(device, r->tree->d[d].key) == 0 || strcmp(device, r->tree->d[d].label) == 0))
+        device = "";
+    if (n_inst && strncmp(device, instance, n_inst) == 0)
+        instance = "";
+    return jm_report_text(r, "%s%s%.40s%s%.60s %s", name, instance[0] ? " " : "", instance,
+                          device[0] ? " " : "", device, ch->name);
 }
 
 static int depth_of(const struct jm_calc *c, int i)

@@ -198,6 +198,29 @@ static bool label(const struct jm_prom_series *s, struct jm_span name, struct jm
     return false;
 }
 
+/* What one and the same label of all series says of the machine. */
+static void agree(char *known, size_t room, bool *several, struct jm_span v)
+{
+    if (*several || !v.n || v.n >= room)
+        return;
+    *several = known[0] && !jm_span_is(v, known);
+    snprintf(known, room, "%.*s", *several ? 0 : (int)v.n, v.p);
+    jm_text_plain(known, strlen(known), false);
+}
+
+static void machine_of(struct jm_promdev *p, const struct jm_prom_series *s)
+{
+    static const char *const names[] = {"Hostname", "hostname", "node", "nodename"};
+    struct jm_span v;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (label(s, jm_span_of(names[i]), &v)) {
+            agree(p->host, sizeof p->host, &p->hosts, v);
+            break;
+        }
+    if (label(s, JM_SPAN("DCGM_FI_DRIVER_VERSION"), &v))
+        agree(p->version, sizeof p->version, &p->versions, v);
+}
+
 static void host_of(const struct jm_prom_series *s, char *buf, size_t cap)
 {
     static const char *const names[] = {"Hostname", "hostname",          "node",    "nodename",
@@ -294,6 +317,7 @@ int jm_promdev_channel(struct jm_promdev *p, const struct jm_prom_series *s, int
                      s->metric.n < 150 ? (int)s->metric.n : 150, s->metric.p);
         return JM_PROMDEV_OTHER;
     }
+    machine_of(p, s);
     host_of(s, host, sizeof host);
     key_of(r, s, key, sizeof key);
     enum jm_domain_kind domain = r->domain;
@@ -428,6 +452,10 @@ int jm_promdev_end(struct jm_promdev *p)
             jm_build_fail(b, "%s holds no series of energy or power that is known%s%s", p->l.f.path,
                           p->first_unknown[0] ? "; the first one is " : "", p->first_unknown);
     }
+    if (p->host[0])
+        jm_build_env(b, "host.name", "%s", p->host);
+    if (p->version[0])
+        jm_build_env(b, "nvml.driver", "%s", p->version);
     jm_build_env(b, "import.series", "%lld", (long long)p->series);
     if (p->unknown)
         jm_build_env(b, "import.series.other", "%lld, the first is %s", (long long)p->unknown,

@@ -17,6 +17,8 @@ struct jm_promdev {
     int64_t series, unnamed, unknown; /* met; without a name; of no metric in the table */
     int64_t mig, cores, combined;     /* that repeat a GPU per instance, a socket per core; relabelled ones */
     int driver;                       /* DCGM_FI_DRIVER_VERSION label */
+    char host[96], version[64];       /* that all series name; "" none, or several */
+    bool hosts, versions;             /* several */
     char first_unknown[160];
 };
 

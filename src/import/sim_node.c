@@ -206,8 +206,12 @@ static void channel(struct jm_build *b, struct state *s, const struct jm_jtoken 
     if (!s->domains_put)
         b->rc = jm_run_put_domains(b->w, &s->tree, b->err);
     s->domains_put = true;
+    char instance[sizeof c.device];
+    /* "pdu/outlet 1" is of the instrument pdu; a GPU or a package is none of its own */
+    bool own = strcmp(c.device, s->tree.d[dom].key) == 0;
+    snprintf(instance, sizeof instance, "%.*s", own ? 0 : (int)strcspn(c.device, "/"), c.device);
     if (!b->rc)
-        c.meter = meter_of(b, s, meter, c.device, poll);
+        c.meter = meter_of(b, s, meter, instance, poll);
     if (!b->rc && c.meter < 0)
         bad(b, doc, "there are more than 16 meters");
     int run_id;

@@ -35,6 +35,25 @@ static int offset_of(const struct jm_run *r, int64_t *out, struct jm_err *err)
     return 0;
 }
 
+/* Is it a part of the run's host, or above it? */
+static bool of_host(const struct merge *m, int i)
+{
+    for (; i >= 0; i = m->r->tree.d[i].parent)
+        if (m->r->tree.d[i].kind == JM_D_NODE || jm_domain_is_inlet(m->r->tree.d[i].kind))
+            return true;
+    return false;
+}
+
+/* What a domain is called where there are several hosts: each has a GPU 0. */
+static const char *label_of(const struct merge *m, size_t i, char *buf, size_t room)
+{
+    const struct jm_domain *d = &m->r->tree.d[i];
+    if (!m->many || !m->host || !*m->host || !of_host(m, (int)i) || strstr(d->label, m->host))
+        return d->label;
+    snprintf(buf, room, "%.40s %.50s", m->host, d->label);
+    return buf;
+}
+
 static int add_domains(struct merge *m, int **map)
 {
     int *to = calloc(m->r->tree.n ? m->r->tree.n : 1, sizeof *to);
@@ -45,8 +64,9 @@ static int add_domains(struct merge *m, int **map)
         const struct jm_domain *d = &m->r->tree.d[i];
         const char *own =
             m->host != m->r_host && m->r_host && strcmp(d->key, m->r_host) == 0 ? m->host : NULL;
+        char label[192];
         int id = jm_domain_add(&m->tree, d->parent < 0 ? -1 : to[d->parent], d->kind, own ? own : d->key,
-                               own ? own : d->label, m->err);
+                               own ? own : label_of(m, i, label, sizeof label), m->err);
         if (id < 0)
             return id;
         to[i] = id;
@@ -119,6 +139,10 @@ static int add_times(struct merge *m)
         w.id = m->windows++;
         w.t0 += m->shift;
         w.t1 += w.t1 ? m->shift : 0;
+        if (m->o->common) {
+            w.t0 = m->common0;
+            w.t1 = m->common1;
+        }
         rc = jm_run_open_window(m->w, &w, m->err);
     }
     for (size_t i = 0; !rc && i < m->r->n_mark; i++) {
@@ -250,17 +274,60 @@ static int add_run(struct merge *m)
     return rc ? rc : add_sides(m);
 }
 
-/* Does any of the runs have requests? Then the windows are theirs. */
-static int look_for_load(struct merge *m, const char *const *paths, size_t n)
+/* What the first look at a run tells: has it requests, is it of another machine than the ones before, and,
+ * for a window in common, what its own is. */
+struct look {
+    char name[96], boot[64];
+    int64_t base;
+};
+
+static int look_at(struct merge *m, const struct jm_run *r, size_t i, size_t n, struct look *first)
 {
-    for (size_t i = 0; i < n && !m->any_requests; i++) {
+    const char *name = jm_run_env(r, "host.name"), *boot = jm_run_env(r, "host.boot_id");
+    int64_t offset = 0;
+    name = name ? name : "";
+    boot = boot ? boot : "";
+    if (!i) {
+        snprintf(first->name, sizeof first->name, "%s", name);
+        snprintf(first->boot, sizeof first->boot, "%s", boot);
+    } else if (*boot && *first->boot)
+        m->many |= strcmp(boot, first->boot) != 0;
+    else
+        m->many |= strcmp(name, first->name) != 0 || !*name;
+    if (!m->o->common)
+        return 0;
+    int rc = n > 1 ? offset_of(r, &offset, m->err) : 0;
+    if (!rc && (r->n_window != 1 || r->window[0].t1 <= r->window[0].t0))
+        rc = jm_err_set(m->err, JM_EINVAL, "%s has no window, or more than one: it shares none", r->path);
+    if (rc)
+        return rc;
+    if (!i)
+        first->base = offset;
+    int64_t t0 = r->window[0].t0 + offset - first->base, t1 = r->window[0].t1 + offset - first->base;
+    m->common0 = !i || t0 > m->common0 ? t0 : m->common0;
+    m->common1 = !i || t1 < m->common1 ? t1 : m->common1;
+    if (m->common1 <= m->common0)
+        return jm_err_set(
+            m->err, JM_ECONFLICT,
+            "by their clocks the recording of %s has no time in common with those before it: one "
+            "of the clocks is wrong",
+            *name ? name : r->path);
+    return 0;
+}
+
+static int look_ahead(struct merge *m, const char *const *paths, size_t n)
+{
+    struct look first = {.base = 0};
+    for (size_t i = 0; i < n; i++) {
         struct jm_run *r = NULL;
         size_t k = 0;
         int rc = jm_run_open(paths[i], &r, m->err);
         if (!rc)
             rc = jm_run_requests_check(r, m->err);
-        if (!rc)
+        if (!rc) {
             jm_run_requests(r, &k);
+            rc = look_at(m, r, i, n, &first);
+        }
         m->any_requests |= k > 0;
         jm_run_close(r);
         if (rc)
@@ -320,7 +387,7 @@ int jm_run_merge(const char *const *paths, size_t n, const char *out, const stru
         if (strcmp(paths[i], out) == 0)
             rc = jm_err_set(m.err, JM_EINVAL, "%s is one of the runs to merge: name another file", out);
     if (!rc)
-        rc = look_for_load(&m, paths, n);
+        rc = look_ahead(&m, paths, n);
     for (size_t i = 0; !rc && i < n; i++)
         rc = one(&m, paths[i], i, n, out, &base);
     if (!rc)

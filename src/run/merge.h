@@ -31,6 +31,13 @@ struct jm_merge {
         int64_t shift;
     } known[JM_MERGE_RUNS];
     size_t n_known, machine; /* machine: index of this run's among known */
+    struct {
+        char name[96];
+        size_t machine;
+    } alias[2 * JM_MERGE_RUNS];
+    size_t n_alias;
+    bool many;                /* the runs are of more than one machine */
+    int64_t common0, common1; /* the window that all share, on the first one's clock */
     struct jm_merge_seen *seen;
     size_t n_seen, cap_seen;
     int64_t duplicates;

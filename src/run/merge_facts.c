@@ -21,6 +21,19 @@ static int put(struct jm_merge *m, size_t index, const char *what, const char *v
     return jm_run_put_env(m->w, key, value, m->err);
 }
 
+/* What else the host of this run may be called: by itself, and by the one who asked for it. */
+static int alias(struct jm_merge *m, const char *own)
+{
+    const char *asked = m->o->name ? m->o->name[m->index] : NULL;
+    const char *const names[] = {own, asked};
+    for (int k = 0; k < 2; k++)
+        if (names[k] && m->n_alias < sizeof m->alias / sizeof *m->alias) {
+            snprintf(m->alias[m->n_alias].name, sizeof m->alias[0].name, "%.95s", names[k]);
+            m->alias[m->n_alias++].machine = m->machine;
+        }
+    return 0;
+}
+
 int jm_merge_host(struct jm_merge *m)
 {
     const char *name = jm_run_env(m->r, "host.name"), *boot = jm_run_env(m->r, "host.boot_id");
@@ -30,12 +43,14 @@ int jm_merge_host(struct jm_merge *m)
     int same = 0;
     for (size_t i = 0; i < m->n_known; i++) {
         bool called = name && strcmp(m->known[i].calls, name) == 0;
-        if (called && boot && strcmp(m->known[i].boot, boot) == 0) {
-            m->machine = i; /* one machine, recorded twice: its monotonic clock is one clock */
+        /* one machine, recorded twice: its monotonic clock is one clock. Two containers of it may call
+         * themselves differently; what names a boot is the kernel's, and a random number. */
+        if (boot && *boot && strcmp(m->known[i].boot, boot) == 0) {
+            m->machine = i;
             m->host = *m->known[i].name ? m->known[i].name : name;
             m->shift = m->known[i].shift;
             m->again = true;
-            return 0;
+            return alias(m, name);
         }
         same += called;
     }
@@ -49,7 +64,7 @@ int jm_merge_host(struct jm_merge *m)
     else
         snprintf(m->known[m->machine].name, sizeof m->known[0].name, "%.95s", name ? name : "");
     m->host = same ? m->known[m->machine].name : m->r_host;
-    return 0;
+    return alias(m, name);
 }
 
 /* The address of a configured instrument, by which two hosts know the same one; NULL: it has none. */
@@ -193,12 +208,21 @@ int jm_merge_facts(struct jm_merge *m)
 }
 
 /* ---- groups */
-static int node_of(const struct jm_domain_tree *t, struct jm_span host)
+static int node_called(const struct jm_domain_tree *t, struct jm_span host)
 {
     for (size_t i = 0; i < t->n; i++)
         if (t->d[i].kind == JM_D_NODE && jm_span_is(host, t->d[i].key))
             return (int)i;
     return -1;
+}
+
+static int node_of(const struct jm_merge *m, struct jm_span host)
+{
+    int node = node_called(&m->tree, host);
+    for (size_t i = 0; node < 0 && i < m->n_alias; i++)
+        if (jm_span_is(host, m->alias[i].name))
+            node = node_called(&m->tree, jm_span_of(m->known[m->alias[i].machine].name));
+    return node;
 }
 
 static bool is_gpu(const struct jm_domain *d)
@@ -240,13 +264,13 @@ static int resolve(struct jm_merge *m, const struct jm_run_group *g, struct jm_s
         if (named) {
             struct jm_span host = colon >= 0 ? jm_span_sub(item, 0, (size_t)colon) : item;
             which = colon >= 0 ? jm_span_sub(item, (size_t)colon + 1, item.n) : jm_span_of("");
-            node = node_of(&m->tree, host);
+            node = node_of(m, host);
             if (node < 0)
                 return jm_err_set(m->err, JM_EUSAGE,
                                   "group %s names the host %.*s, which is none of the merged runs", g->name,
                                   (int)(host.n < 90 ? host.n : 90), host.p);
-        } else if (node_of(&m->tree, item) >= 0) { /* a host with all its GPUs behind another */
-            node = node_of(&m->tree, item);
+        } else if (node_of(m, item) >= 0) { /* a host with all its GPUs behind another */
+            node = node_of(m, item);
             which = jm_span_of("");
         }
         int n = add_gpus(m, node, which, keys);
@@ -322,6 +346,12 @@ int jm_merge_groups(struct jm_merge *m)
     snprintf(text, sizeof text, "%lld", (long long)m->duplicates);
     if (!rc && m->duplicates)
         rc = jm_run_put_env(m->w, "merge.duplicates", text, m->err);
+    for (size_t k = 0; !rc && k < m->o->n_missing; k++) {
+        char what[512];
+        snprintf(text, sizeof text, "merge.missing.%zu", k);
+        snprintf(what, sizeof what, "%.95s: %.400s", m->o->missing[k].host, m->o->missing[k].why);
+        rc = jm_run_put_env(m->w, text, what, m->err);
+    }
     snprintf(text, sizeof text, "%.9g", m->o->tolerance_s);
     if (!rc && !isnan(m->o->tolerance_s))
         rc = jm_run_put_env(m->w, "merge.tolerance_s", text, m->err);

@@ -219,12 +219,20 @@ struct jm_run_group {
     const char *gpus;        /* "host:0,1,2" or "host" (all of it), several with commas; index, UUID or its
                                 beginning */
 };
+/* A host that was to be recorded and gave nothing. */
+struct jm_run_missing {
+    const char *host, *why;
+};
 struct jm_run_merge_opts {
     const char *label;  /* NULL: the first one's */
     double tolerance_s; /* that a host's clock may be wrong by; NAN: none was asked for */
     const struct jm_run_group *group;
     size_t n_group;
     bool overwrite;
+    bool common; /* each run has one window of the same span: the window is what all of them share */
+    const char *const *name; /* of each run: what groups may call its host too; NULL: only by its own name */
+    const struct jm_run_missing *missing;
+    size_t n_missing;
 };
 int jm_run_merge(const char *const *paths, size_t n, const char *out, const struct jm_run_merge_opts *o,
                  struct jm_err *err);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recordings on several hosts at once. On each a `joulemark record --serve` runs, over ssh or, for the entry
+ * `local`, beside us. It speaks on its standard streams, a line at a time:
+ *
+ *     it    joulemark.hosts/1 ready CHANNELS        the meters are open and are read
+ *     we    begin NS                                Unix time at which the window begins
+ *     it    joulemark.hosts/1 begun
+ *     we    end NS
+ *     it    joulemark.hosts/1 run BYTES SHA256      and then the bytes of the sealed run file
+ *     we    got
+ *
+ * The end of our stream ends the recording in order too, and leaves the file there, so that a connection that
+ * breaks costs nothing that was measured. */
+#ifndef JM_CLI_HOSTS_H
+#define JM_CLI_HOSTS_H
+
+#include "cli/cli.h"
+#include "cli/session.h"
+
+#define JM_HOSTS        64
+#define JM_HOSTS_HELLO  "joulemark.hosts/1 "
+#define JM_HOSTS_PREFIX (sizeof JM_HOSTS_HELLO - 1)
+
+struct jm_host {
+    char name[96];                    /* as it was asked for; names the file */
+    char target[192], port[8];        /* for ssh; target "": this machine */
+    char joulemark[256], config[256]; /* the program there; its configuration there, "" none */
+    char meters[256];                 /* "": as the command line says */
+    int state;                        /* hosts.c */
+    int pid, in, out, err;            /* -1: closed */
+    char line[512], said[256],
+        why[400]; /* unfinished line; the last it said on standard error; why it failed */
+    size_t n_line, n_said;
+    char err_line[256];
+    struct jm_str path; /* where its run file goes */
+    int file;
+    int64_t bytes, had, moved; /* of the file; moved: when the last of it came */
+    long long channels;
+    char sha256[65];
+};
+
+struct jm_hosts {
+    struct jm_host host[JM_HOSTS];
+    size_t n;
+    struct jm_cli *cli;
+    int64_t begun, began_mono; /* Unix time of the windows' begin, and ours then */
+};
+
+struct jm_hosts_opts {
+    const char *hosts; /* "a,b", or a file with one a line */
+    const char *ssh;   /* command, "ssh" */
+    int64_t duration;  /* 0: until stopped */
+    const char *output, *label;
+    bool force;
+    struct jm_opt_list group, role;
+};
+
+/* Understands what was asked for. */
+int jm_hosts_parse(struct jm_hosts *h, const char *text, struct jm_err *err);
+/* Starts on all, begins a window on all at one time, ends it, fetches, merges. path: the run file that was
+ * made. Hosts that failed are said and stand in the run; an error is that none gave anything. */
+int jm_hosts_record(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
+                    struct jm_str *path, struct jm_err *err);
+/* The other side. */
+int jm_hosts_serve(struct jm_cli *cli, const struct jm_session_opts *o, const struct jm_opt_list *engine,
+                   struct jm_err *err);
+
+#endif
