@@ -99,8 +99,7 @@ const struct jm_cmd jm_cmd_merge = {
         "a pool for decode those per token after the first. Only GPUs of a group are at the boundary gpu "
         "then.",
     .examples = "joulemark merge client.jmr nodea.jmr nodeb.jmr -o both.jmr # a bench, and two recordings\n"
-                "joulemark merge a.jmr b.jmr -o pd.jmr -g pre=nodea -g dec=nodeb --role pre=prefill --role "
-                "dec=decode",
+                "joulemark merge a.jmr b.jmr -o pd.jmr -g pre=nodea --role pre=prefill",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = defaults,

@@ -92,23 +92,23 @@ static int record(struct jm_cli *cli, void *opts, struct jm_err *err)
     return rc;
 }
 
-static const struct jm_opt table[] = {
-    {"duration", 't', JM_OPT_DURATION, offsetof(struct opts, duration), 1e6, 3.2e15,
-     .help = "Stop after this time.", .deflt = "until stopped"},
-    {"hosts", 0, JM_OPT_STR, offsetof(struct opts, hosts), .arg = "A,B|FILE",
-     .help = "Record on these hosts, over ssh, and make one run of it; "
-             "local is this one. A file has one host a line."},
-    {"ssh", 0, JM_OPT_STR, offsetof(struct opts, ssh), .arg = "COMMAND",
-     .help = "With --hosts: the command that reaches a host.", .deflt = "ssh"},
-    JM_OPTS_GROUP(opts, group, role),
-    {"serve", 0, JM_OPT_FLAG, offsetof(struct opts, serve)},
-    JM_OPT_ENGINE_METRICS(offsetof(struct opts, engine_metrics), "off"),
-    JM_OPTS_SESSION(opts, session),
-    JM_OPT_JSON,
-    JM_OPTS_METER,
-    JM_OPTS_PRESENT(opts, present),
-    JM_OPTS_COMMON,
-    {NULL}};
+static const struct jm_opt table[] = {{"duration", 't', JM_OPT_DURATION, offsetof(struct opts, duration), 1e6,
+                                       3.2e15, .help = "Stop after this time.", .deflt = "until stopped"},
+                                      {"hosts", 0, JM_OPT_STR, offsetof(struct opts, hosts), .arg = "HOSTS",
+                                       .help = "Record on these hosts, over ssh, and make one run of it; "
+                                               "local is this one. A file has one host a line."},
+                                      {"ssh", 0, JM_OPT_STR, offsetof(struct opts, ssh), .arg = "COMMAND",
+                                       .help = "With --hosts: the command that reaches a host.",
+                                       .deflt = "ssh"},
+                                      JM_OPTS_GROUP(opts, group, role),
+                                      {"serve", 0, JM_OPT_FLAG, offsetof(struct opts, serve)},
+                                      JM_OPT_ENGINE_METRICS(offsetof(struct opts, engine_metrics), "off"),
+                                      JM_OPTS_SESSION(opts, session),
+                                      JM_OPT_JSON,
+                                      JM_OPTS_METER,
+                                      JM_OPTS_PRESENT(opts, present),
+                                      JM_OPTS_COMMON,
+                                      {NULL}};
 
 const struct jm_cmd jm_cmd_record = {
     .name = "record",
@@ -128,8 +128,7 @@ const struct jm_cmd jm_cmd_record = {
     .examples = "joulemark record -o out/day.jmr\n"
                 "joulemark record -t 60s --meters nvml --devices 0,1 --json # two GPUs for a minute\n"
                 "joulemark record --hosts nodea,nodeb -t 60s -o out/both.jmr # two hosts, one run\n"
-                "joulemark record --hosts local,nodeb -g pre=local -g dec=nodeb --role pre=prefill --role "
-                "dec=decode",
+                "joulemark record --hosts local,nodeb -g pre=local -g dec=nodeb # two pools",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = init,
