@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A simulated power analyzer of Yokogawa's WT kind that speaks SCPI, over TCP or a pseudo-terminal. What it
- * shows follows from a waveform whose energy is known (wall/wall.h). *IDN? says JOULEMARK,SIM-...: it never
+/* A simulated power analyzer of Yokogawa's WT kind that speaks SCPI, over TCP, VXI-11 or a
+ * pseudo-terminal. What it shows follows from a waveform whose energy is known (wall/wall.h). *IDN? says JOULEMARK,SIM-...: it never
  * passes for a real instrument. */
 #ifndef SIM_ANALYZER_H
 #define SIM_ANALYZER_H
@@ -56,7 +56,7 @@ struct siman_fault {
 struct siman_options {
     const char *waveform, *truth, *serial, *bind;
     const struct simwt_model *m;
-    int port, elements;
+    int port, vxi11, portmap, elements; /* vxi11, portmap: -1 none, 0 a free one */
     bool tcp, pty, help, split;
     double speed, gain, noise, volt_range, amp_range;
     uint64_t seed;
@@ -116,5 +116,8 @@ void siman_line(struct siman *a, char *line);
 void siman_number(double x, double range, char out[32]);
 
 int siman_serve(struct siman_options *o);
+bool siman_ended(void);
+/* The answer to a line with its line feed, faults and all; 0: it says nothing. */
+size_t siman_answer(struct siman *a, char *line, char out[SIMAN_OUT + 2]);
 
 #endif

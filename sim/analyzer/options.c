@@ -35,6 +35,8 @@ void siman_options_init(struct siman_options *o)
                                 .serial = "SIM0001",
                                 .bind = "127.0.0.1",
                                 .m = simwt_find("WT310E"),
+                                .vxi11 = -1,
+                                .portmap = -1,
                                 .speed = 1,
                                 .gain = 1,
                                 .load = {.volts = 230, .pf = .95, .crest = 1.6, .hz = 50}};
@@ -99,6 +101,9 @@ static int option(struct siman_options *o, const char *name, const char *v)
         ok = simgpu_quantity_z(v, simgpu_units_plain, &q) && q >= 0 && q <= 65535;
         o->port = (int)q;
         o->tcp = true;
+    } else if (strcmp(name, "vxi11") == 0 || strcmp(name, "portmap") == 0) {
+        ok = simgpu_quantity_z(v, simgpu_units_plain, &q) && q >= 0 && q <= 65535;
+        *(*name == 'v' ? &o->vxi11 : &o->portmap) = (int)q;
     } else if (strcmp(name, "elements") == 0) {
         ok = simgpu_quantity_z(v, simgpu_units_plain, &q) && q >= 1 && q <= SIMWT_ELEMENTS;
         o->elements = (int)q;
@@ -164,6 +169,6 @@ int siman_options_read(struct siman_options *o, int argc, char **argv, char *why
     }
     if (!o->elements)
         o->elements = o->m->elements;
-    o->tcp = o->tcp || !o->pty;
+    o->tcp = o->tcp || (!o->pty && o->vxi11 < 0 && o->portmap < 0);
     return 0;
 }

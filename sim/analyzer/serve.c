@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One client at a time, on a TCP port or a pseudo-terminal. */
+/* One client at a time, on a TCP port or a pseudo-terminal; a few by VXI-11. */
 #include "analyzer/analyzer.h"
+#include "analyzer/vxi11.h"
 #include "sim_main.h"
 
 #include <arpa/inet.h>
@@ -87,29 +88,44 @@ static bool send_all(struct line_in *c, const char *p, size_t n)
     return true;
 }
 
-/* false: the client is gone */
-static bool serve_line(struct siman *a, struct line_in *c, char *line)
+bool siman_ended(void)
 {
+    return ended;
+}
+
+size_t siman_answer(struct siman *a, char *line, char out[SIMAN_OUT + 2])
+{
+    static const char junk[] = "\x01\xff,;;\"\x80 E+E\n";
     const struct siman_fault *f;
     siman_tick(a);
     siman_line(a, line);
-    if (!a->answered)
-        return true;
-    if (siman_fault(a, AF_SILENT))
-        return true;
+    if (!a->answered || siman_fault(a, AF_SILENT))
+        return 0;
     if ((f = siman_fault(a, AF_SLOW)))
         for (double s = 0; s < f->number && !ended; s += .01)
             poll(NULL, 0, 10);
-    static const char junk[] = "\x01\xff,;;\"\x80 E+E\n";
-    if (siman_fault(a, AF_GARBAGE))
-        return send_all(c, junk, sizeof junk - 1);
+    if (siman_fault(a, AF_GARBAGE)) {
+        memcpy(out, junk, sizeof junk - 1);
+        return sizeof junk - 1;
+    }
+    memcpy(out, a->out, a->out_n);
     if (siman_fault(a, AF_HALF))
-        return send_all(c, a->out, a->out_n / 2);
+        return a->out_n / 2;
+    out[a->out_n] = '\n';
+    return a->out_n + 1;
+}
+
+/* false: the client is gone */
+static bool serve_line(struct siman *a, struct line_in *c, char *line)
+{
     /* in one piece: a line and its end sent apart would wait for each other on TCP */
-    memcpy(a->out + a->out_n, "\r\n", 2);
-    if (c->socket)
-        a->out[a->out_n] = '\n';
-    return send_all(c, a->out, a->out_n + (c->socket ? 1 : 2));
+    static char out[SIMAN_OUT + 2];
+    size_t n = siman_answer(a, line, out);
+    if (!c->socket && n && out[n - 1] == '\n') {
+        memcpy(out + n - 1, "\r\n", 2);
+        n++;
+    }
+    return send_all(c, out, n);
 }
 
 static bool receive(struct siman *a, struct line_in *c)
@@ -143,7 +159,7 @@ static bool receive(struct siman *a, struct line_in *c)
     return true;
 }
 
-static int loop(struct siman *a, int listener, struct line_in *pty)
+static int loop(struct siman *a, int listener, struct line_in *pty, struct simvxi *vxi)
 {
     struct line_in tcp = {.fd = -1, .socket = true};
     int status = 0;
@@ -154,17 +170,21 @@ static int loop(struct siman *a, int listener, struct line_in *pty)
             break;
         }
         struct siman_fault *f = siman_fault(a, AF_CLOSE);
-        if (f && tcp.fd >= 0) {
-            f->done = true;
-            close(tcp.fd);
+        if (f) {
+            simvxi_drop(vxi);
+            if (tcp.fd >= 0)
+                close(tcp.fd);
+            f->done = tcp.fd >= 0 || vxi->core >= 0;
             tcp.fd = -1;
         }
         int wait = simclock_wait_ms(&a->clock, a->next_ns, 1000);
-        struct pollfd p[3] = {{.fd = tcp.fd < 0 ? listener : -1, .events = POLLIN},
-                              {.fd = tcp.fd, .events = POLLIN},
-                              {.fd = pty->fd, .events = POLLIN}};
-        if (poll(p, 3, wait < 1 ? 1 : wait) < 0 && errno != EINTR)
+        struct pollfd p[3 + SIMVXI_FDS] = {{.fd = tcp.fd < 0 ? listener : -1, .events = POLLIN},
+                                           {.fd = tcp.fd, .events = POLLIN},
+                                           {.fd = pty->fd, .events = POLLIN}};
+        simvxi_poll(vxi, p + 3);
+        if (poll(p, 3 + SIMVXI_FDS, wait < 1 ? 1 : wait) < 0 && errno != EINTR)
             return refuse(SIM_SYSTEM, "poll failed.");
+        simvxi_serve(vxi, a, p + 3);
         if (p[0].revents & POLLIN) {
             tcp = (struct line_in){.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), .socket = true};
         } else if (p[1].revents && tcp.fd >= 0 && !receive(a, &tcp)) {
@@ -184,14 +204,17 @@ int siman_serve(struct siman_options *o)
     struct siman *a = calloc(1, sizeof *a);
     struct sigaction sa = {.sa_handler = on_signal};
     struct line_in *pty = calloc(1, sizeof *pty);
+    struct simvxi *vxi = calloc(1, sizeof *vxi);
     int listener = -1, slave = -1, status;
     char why[512];
-    if (!a || !pty) {
+    if (!a || !pty || !vxi) {
         free(a);
         free(pty);
+        free(vxi);
         return refuse(SIM_SYSTEM, "no memory.");
     }
     pty->fd = -1;
+    simvxi_listen(vxi, o->bind, -1, -1, why, sizeof why); /* none yet */
     a->o = o;
     ended = 0;
     simclock_init(&a->clock, o->speed);
@@ -205,18 +228,25 @@ int siman_serve(struct siman_options *o)
         status = listen_on(o, &listener);
     if (!status && o->pty)
         status = open_pty(&pty->fd, &slave);
+    if (!status) {
+        status = simvxi_listen(vxi, o->bind, o->vxi11, o->portmap, why, sizeof why);
+        if (status)
+            refuse(status, why);
+    }
     if (!status && fflush(stdout) != 0)
         status = refuse(SIM_SYSTEM, "standard output cannot be written.");
     if (!status)
-        status = loop(a, listener, pty);
+        status = loop(a, listener, pty, vxi);
     if (a->wall && siman_write_truth(a, why, sizeof why))
         status = refuse(SIM_SYSTEM, why);
     int fds[] = {listener, slave, pty->fd};
     for (int i = 0; i < 3; i++)
         if (fds[i] >= 0)
             close(fds[i]);
+    simvxi_close(vxi);
     simwall_close(a->wall);
     free(a);
     free(pty);
+    free(vxi);
     return status;
 }

@@ -97,7 +97,7 @@ struct jm_common {
          JM_OPT_STR,                                                                                           \
          JM_OPT_AT(jm_common, yokogawa),                                                                       \
          .arg = "URL",                                                                                         \
-         .help = "Read a Yokogawa WT power analyzer: tcp://HOST:PORT, /dev/usbtmc0 or a serial port, then "    \
+         .help = "Read a Yokogawa WT power analyzer: vxi11://HOST, tcp://HOST:PORT, /dev/usbtmc0 or a serial port, then "    \
                  "volts=300,amps=5 for fixed ranges."},                                                        \
         {"ptd",        0,                                                                                      \
          JM_OPT_STR,   JM_OPT_AT(jm_common, ptd),                                                              \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "meter/scpi.h"
+#include "meter/scpi_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,16 +23,16 @@
 #define USBTMC_CLEAR       0x5b02
 #define USBTMC_SET_TIMEOUT 0x40045b0aUL
 
-static int64_t now_ms(void)
+int64_t jm_scpi_now_ms(void)
 {
     struct jm_clock c = jm_clock_system();
     return jm_clock_mono(&c) / JM_NS_PER_MS;
 }
 
-static int wait_for(int fd, short events, int64_t until_ms)
+int jm_scpi_wait(int fd, short events, int64_t until_ms)
 {
     for (;;) {
-        int64_t left = until_ms - now_ms();
+        int64_t left = until_ms - jm_scpi_now_ms();
         struct pollfd p = {.fd = fd, .events = events};
         int n = poll(&p, 1, left < 0 ? 0 : (int)left);
         if (n > 0)
@@ -52,7 +52,7 @@ static int connect_one(const struct addrinfo *a, int timeout_ms)
     if (fd < 0)
         return -errno;
     if (connect(fd, a->ai_addr, a->ai_addrlen) < 0) {
-        e = errno == EINPROGRESS ? -wait_for(fd, POLLOUT, now_ms() + timeout_ms) : errno;
+        e = errno == EINPROGRESS ? -jm_scpi_wait(fd, POLLOUT, jm_scpi_now_ms() + timeout_ms) : errno;
         if (e == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &len) < 0)
             e = errno;
     }
@@ -64,11 +64,28 @@ static int connect_one(const struct addrinfo *a, int timeout_ms)
     return fd;
 }
 
+int jm_scpi_connect(int *fd, const char *host, const char *port, int timeout_ms, const char *what,
+                    struct jm_err *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
+    int rc = getaddrinfo(host, port, &hints, &list);
+    if (rc)
+        return jm_err_set(err, JM_EABSENT, "%s: the host of %s:%s is not known (%s)", what, host, port,
+                          gai_strerror(rc));
+    rc = -ENOENT;
+    for (struct addrinfo *a = list; a && rc < 0; a = a->ai_next)
+        rc = connect_one(a, timeout_ms);
+    freeaddrinfo(list);
+    if (rc < 0)
+        return jm_err_sys(err, -rc, "%s: cannot connect to %s:%s", what, host, port);
+    *fd = rc;
+    return 0;
+}
+
 static int open_tcp(struct jm_scpi *s, const char *address, int default_port, const char *what,
                     struct jm_err *err)
 {
     char host[256], port[8];
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list, *a;
     const char *colon = strrchr(address, ':'), *close_bracket = strrchr(address, ']');
     if (colon && close_bracket && colon < close_bracket)
         colon = NULL;
@@ -86,18 +103,7 @@ static int open_tcp(struct jm_scpi *s, const char *address, int default_port, co
         snprintf(port, sizeof port, "%s", colon + 1);
     else
         snprintf(port, sizeof port, "%d", default_port);
-    int rc = getaddrinfo(host, port, &hints, &list);
-    if (rc)
-        return jm_err_set(err, JM_EABSENT, "%s: the host of %s:%s is not known (%s)", what, host, port,
-                          gai_strerror(rc));
-    int fd = -ENOENT;
-    for (a = list; a && fd < 0; a = a->ai_next)
-        fd = connect_one(a, s->timeout_ms);
-    freeaddrinfo(list);
-    if (fd < 0)
-        return jm_err_sys(err, -fd, "%s: cannot connect to %s:%s", what, host, port);
-    s->fd = fd;
-    return 0;
+    return jm_scpi_connect(&s->fd, host, port, s->timeout_ms, what, err);
 }
 
 static const struct {
@@ -158,19 +164,25 @@ int jm_scpi_open(struct jm_scpi *s, const char *address, int default_port, int64
             s->end = "\r\n";
         return rc;
     }
+    if (strncmp(address, "vxi11://", 8) == 0) {
+        s->kind = JM_SCPI_VXI11;
+        return jm_scpi_vxi11_open(s, address + 8, what, err);
+    }
     if (!tcp && strstr(address, "://"))
-        return jm_err_set(
-            err, JM_EUNSUPPORTED,
-            "%s: \"%.80s\" cannot be reached this way; say tcp://HOST:PORT, /dev/usbtmc0 or a serial "
-            "port (VXI-11 is not built)",
-            what, address);
+        return jm_err_set(err, JM_EUNSUPPORTED,
+                          "%s: \"%.80s\" cannot be reached this way; say vxi11://HOST, tcp://HOST:PORT, "
+                          "/dev/usbtmc0 or a serial port",
+                          what, address);
     return open_tcp(s, tcp ? address + 6 : address, default_port, what, err);
 }
 
 void jm_scpi_close(struct jm_scpi *s)
 {
-    if (s->fd >= 0)
-        close(s->fd);
+    if (s->fd < 0)
+        return;
+    if (s->kind == JM_SCPI_VXI11)
+        jm_scpi_vxi11_unlink(s);
+    close(s->fd);
     s->fd = -1;
 }
 
@@ -178,11 +190,13 @@ int jm_scpi_send(struct jm_scpi *s, const char *line)
 {
     char text[1024];
     int n = snprintf(text, sizeof text, "%s%s", line, s->end);
-    int64_t until = now_ms() + s->timeout_ms;
+    int64_t until = jm_scpi_now_ms() + s->timeout_ms;
     if (s->fd < 0)
         return -EPIPE;
     if (n < 0 || (size_t)n >= sizeof text)
         return -EMSGSIZE;
+    if (s->kind == JM_SCPI_VXI11)
+        return jm_scpi_vxi11_send(s, (struct jm_span){text, (size_t)n});
     for (int at = 0; at < n;) {
         ssize_t k = s->kind == JM_SCPI_TCP ? send(s->fd, text + at, (size_t)(n - at), MSG_NOSIGNAL)
                                            : write(s->fd, text + at, (size_t)(n - at));
@@ -191,7 +205,7 @@ int jm_scpi_send(struct jm_scpi *s, const char *line)
             continue;
         }
         int rc = k == 0            ? -EPIPE
-                 : errno == EAGAIN ? wait_for(s->fd, POLLOUT, until)
+                 : errno == EAGAIN ? jm_scpi_wait(s->fd, POLLOUT, until)
                  : errno == EINTR  ? 0
                                    : -errno;
         if (rc)
@@ -202,7 +216,7 @@ int jm_scpi_send(struct jm_scpi *s, const char *line)
 
 int jm_scpi_recv(struct jm_scpi *s, struct jm_span *line)
 {
-    int64_t until = now_ms() + s->timeout_ms;
+    int64_t until = jm_scpi_now_ms() + s->timeout_ms;
     size_t from = 0;
     if (s->fd < 0)
         return -EPIPE;
@@ -224,9 +238,13 @@ int jm_scpi_recv(struct jm_scpi *s, struct jm_span *line)
             s->n = 0;
             return -EMSGSIZE;
         }
-        int rc = s->kind == JM_SCPI_USBTMC ? 0 : wait_for(s->fd, POLLIN, until);
+        int rc = s->kind == JM_SCPI_VXI11    ? jm_scpi_vxi11_fill(s, until)
+                 : s->kind == JM_SCPI_USBTMC ? 0
+                                             : jm_scpi_wait(s->fd, POLLIN, until);
         if (rc)
             return rc;
+        if (s->kind == JM_SCPI_VXI11)
+            continue;
         ssize_t k = read(s->fd, s->buf + s->n, sizeof s->buf - s->n);
         if (k > 0)
             s->n += (size_t)k;
@@ -247,7 +265,11 @@ void jm_scpi_drain(struct jm_scpi *s)
         ioctl(s->fd, USBTMC_CLEAR);
         return;
     }
-    for (int i = 0; i < 64 && wait_for(s->fd, POLLIN, now_ms()) == 0; i++)
+    if (s->kind == JM_SCPI_VXI11) {
+        jm_scpi_vxi11_clear(s);
+        return;
+    }
+    for (int i = 0; i < 64 && jm_scpi_wait(s->fd, POLLIN, jm_scpi_now_ms()) == 0; i++)
         if (read(s->fd, junk, sizeof junk) <= 0)
             return;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wire to an instrument that is asked line by line: a TCP socket, a serial port, or a USB-TMC device.
- * Every wait has a bound; nothing is allocated after opening. */
+/* The wire to an instrument that is asked line by line: a TCP socket, VXI-11, a serial port, or a USB-TMC
+ * device. Every wait has a bound; nothing is allocated after opening. */
 #ifndef JM_METER_SCPI_H
 #define JM_METER_SCPI_H
 
@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/span.h"
 
-enum jm_scpi_kind { JM_SCPI_TCP, JM_SCPI_SERIAL, JM_SCPI_USBTMC };
+enum jm_scpi_kind { JM_SCPI_TCP, JM_SCPI_SERIAL, JM_SCPI_USBTMC, JM_SCPI_VXI11 };
 
 #define JM_SCPI_REPLY 4096
 
@@ -22,10 +22,17 @@ struct jm_scpi {
     const char *end; /* what ends a line that is sent */
     char buf[JM_SCPI_REPLY], line[JM_SCPI_REPLY];
     size_t n;
+    struct {
+        uint32_t link, xid, max;
+        bool linked, owes; /* owes: an answer that nobody took */
+        uint8_t buf[JM_SCPI_REPLY + 512];
+        size_t n;
+    } vxi;
 };
 
-/* address: "tcp://HOST:PORT" or "HOST:PORT", "/dev/usbtmc0" (any path whose last part begins so), or any
- * other path as a serial port of baud, 8n1. what: begins the sentence of an error. */
+/* address: "tcp://HOST:PORT" or "HOST:PORT", "vxi11://HOST/inst0" (wire/vxi11.h), "/dev/usbtmc0" (any path
+ * whose last part begins so), or any other path as a serial port of baud, 8n1. what: begins the sentence of
+ * an error. */
 int jm_scpi_open(struct jm_scpi *s, const char *address, int default_port, int64_t baud, int timeout_ms,
                  const char *what, struct jm_err *err);
 void jm_scpi_close(struct jm_scpi *s);

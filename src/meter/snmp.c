@@ -27,8 +27,9 @@ static const struct jm_opt opts[] = {
                    "Password of version 3's encryption (AES-128); not said: authenticated only."),
     {"context", 0, JM_OPT_STR, AT(context), .arg = "NAME", .help = "Context of version 3."},
     {"vendor", 0, JM_OPT_STR, AT(vendor), .arg = "NAME",
-     .help = "Whose objects are asked for: apc, apc-legacy, raritan, eaton, servertech, vertiv, cyberpower, "
-             "cyberpower-epdu, hpe, dell, avocent, enlogic, eman, poe.",
+     .help = "Whose objects are asked for: apc, apc-legacy, raritan, raritan-px1, eaton, eaton-input, "
+             "servertech, servertech3, "
+             "vertiv, cyberpower, cyberpower-epdu, hpe, dell, avocent, enlogic, eman, poe.",
      .deflt = "found by sysObjectID"},
     {"outlets", 0, JM_OPT_STR, AT(outlets), .arg = "LIST", .help = "Which are read: \"1-12,15\".",
      .deflt = "those with a feed, else all"},
@@ -66,9 +67,9 @@ static int check(const struct jm_instrument *in, struct jm_err *err)
             return 0;
     return c->vendor
                ? jm_err_set(err, JM_EUSAGE,
-                            "\"%.40s\" is no vendor of the table; there are apc, apc-legacy, raritan, eaton, "
-                            "servertech, vertiv, cyberpower, cyberpower-epdu, hpe, dell, avocent, enlogic, "
-                            "eman, poe",
+                            "\"%.40s\" is no vendor of the table; there are apc, apc-legacy, raritan, "
+                            "raritan-px1, eaton, eaton-input, servertech, servertech3, vertiv, cyberpower, "
+                            "cyberpower-epdu, hpe, dell, avocent, enlogic, eman, poe",
                             c->vendor)
                : 0;
 }

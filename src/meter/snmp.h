@@ -27,10 +27,11 @@ struct jm_pdu_row {
     int scale10; /* in W, Wh, VA, 1, A, V */
     uint64_t modulus;
     struct jm_snmp_oid oid, reset, exp, avail; /* n 0: none */
-    int64_t tail;                              /* last number of the index; -1: any */
+    int64_t tail, without;                     /* last number of the index, and what it never is; -1: any */
     bool reset_scalar;                         /* reset is one object, not a column */
     int exp_sign;
     bool caliber; /* avail is RFC 7460's caliber */
+    bool total;   /* avail is RFC 7460's mode of the interval, of the first number of the index */
 };
 /* Takes the next row off *rest (begin with jm_pdu_table()); false at the end. */
 struct jm_span jm_pdu_table(void);

@@ -24,7 +24,7 @@ struct instance {
 struct found {
     struct instance v[INSTANCES];
     size_t n, column; /* column: length of its OID */
-    int64_t tail;
+    int64_t tail, without;
     bool one_unit; /* all but the last number are the same */
 };
 
@@ -49,7 +49,8 @@ static int visit(void *self, const struct jm_snmp_oid *oid, const struct jm_snmp
     struct found *f = self;
     size_t n = oid->n - f->column;
     int64_t x = 0;
-    if (!n || n > SUFFIX || f->n == INSTANCES || (f->tail >= 0 && oid->id[oid->n - 1] != (uint32_t)f->tail))
+    if (!n || n > SUFFIX || f->n == INSTANCES || (f->tail >= 0 && oid->id[oid->n - 1] != (uint32_t)f->tail) ||
+        (f->without >= 0 && oid->id[oid->n - 1] == (uint32_t)f->without))
         return 0;
     struct instance *i = &f->v[f->n++];
     i->n = n;
@@ -252,6 +253,24 @@ static struct jm_channel *add_channel(struct search *q, enum jm_pdu_part part, b
     return c->domain < 0 ? NULL : c;
 }
 
+/* RFC 7460's energies are indexed by parameters and start: 1 where they are a counter, of which object; 0:
+ * means of intervals, or none. */
+static int total_of(struct search *q, const struct jm_pdu_row *r, const struct instance *i, char object[24])
+{
+    struct jm_snmp_oid oid = r->avail;
+    int64_t x;
+    if (!jm_snmp_oid_add(&oid, i->id[0]))
+        return 0;
+    int rc = get(q, &oid, &x);
+    if (rc != 1 || x != 3)
+        return rc < 0 ? rc : 0;
+    oid.id[r->avail.n - 1] = 2; /* eoEnergyObjectIndex stands in the same row */
+    rc = get(q, &oid, &x);
+    if (rc == 1)
+        snprintf(object, 24, "E%lld", (long long)x);
+    return rc;
+}
+
 /* 1: made, 0: nothing there. */
 static int make(struct search *q, const struct jm_pdu_row *r, const struct instance *i, const char *text,
                 bool total, struct jm_err *err)
@@ -264,7 +283,12 @@ static int make(struct search *q, const struct jm_pdu_row *r, const struct insta
     int rc = exponent(q, r, i, &scale10);
     if (rc != 1)
         return rc;
-    if (r->avail.n && r->caliber) {
+    char object[24];
+    if (r->avail.n && r->total) {
+        if ((rc = total_of(q, r, i, object)) != 1)
+            return rc;
+        text = object;
+    } else if (r->avail.n && r->caliber) {
         if (!at_suffix(&r->avail, i, &oid))
             return 0;
         rc = get(q, &oid, &x);
@@ -337,7 +361,7 @@ static int row(struct search *q, const struct jm_pdu_row *r, struct jm_err *err)
 {
     struct found *f = q->found;
     char text[64];
-    *f = (struct found){.column = r->oid.n, .tail = r->tail};
+    *f = (struct found){.column = r->oid.n, .tail = r->tail, .without = r->without};
     q->checked = 0;
     q->odd = false;
     q->has_reset = -1;
@@ -396,7 +420,7 @@ static int add_sum(struct search *q, enum jm_pdu_part part, size_t from, size_t 
 }
 
 /* One part of the table: its counters, then its gauges. */
-static int part(struct search *q, enum jm_pdu_part which, struct jm_err *err)
+static int part(struct search *q, enum jm_pdu_part which, bool have_whole, struct jm_err *err)
 {
     size_t from = q->m->n_chan;
     int made = 0;
@@ -418,7 +442,7 @@ static int part(struct search *q, enum jm_pdu_part which, struct jm_err *err)
     size_t to = q->m->n_chan;
     bool summed =
         which == JM_PDU_DEVICE || which == JM_PDU_INLET || which == JM_PDU_CORD || which == JM_PDU_PHASE;
-    if (made < 2 || !summed)
+    if (made < 2 || !summed || have_whole) /* a second whole would count its joules twice */
         return made;
     int rc = add_sum(q, which, from, to, true, err);
     if (rc >= 0)
@@ -481,10 +505,10 @@ int jm_snmp_find(struct jm_meter *m, const struct jm_meter_env *env, const struc
     for (size_t i = 0, have = 0; rc >= 0 && i < sizeof wholes / sizeof *wholes && (!have || q.conf->phases);
          i++)
         if (!have || wholes[i] == JM_PDU_PHASE)
-            have += (rc = part(&q, wholes[i], &why)) > 0;
+            have += (rc = part(&q, wholes[i], have > 0, &why)) > 0;
     for (int p = JM_PDU_OUTLET; rc >= 0 && p <= JM_PDU_PORT; p++)
         if (p != JM_PDU_PORT || q.conf->vendor)
-            rc = part(&q, (enum jm_pdu_part)p, &why);
+            rc = part(&q, (enum jm_pdu_part)p, true, &why);
     free(q.found);
     if (rc < 0) {
         if (why.code && err)

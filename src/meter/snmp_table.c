@@ -49,7 +49,7 @@ static bool parse(struct jm_span line, struct jm_pdu_row *r)
     for (int i = 0; i < COLUMNS; i++)
         if (!jm_span_field(&line, '\t', &c[i]))
             return false;
-    *r = (struct jm_pdu_row){.vendor = c[C_VENDOR], .source = c[C_SOURCE], .tail = -1};
+    *r = (struct jm_pdu_row){.vendor = c[C_VENDOR], .source = c[C_SOURCE], .tail = -1, .without = -1};
     int part = word(c[C_PART], parts, 7), quantity = word(c[C_QUANTITY], quantities, 6);
     if (part < 0 || quantity < 0 || jm_num_i64(c[C_SCALE], &scale) || jm_num_i64(c[C_MODULUS], &modulus))
         return false;
@@ -57,7 +57,10 @@ static bool parse(struct jm_span line, struct jm_pdu_row *r)
     r->quantity = (enum jm_pdu_quantity)quantity;
     r->scale10 = (int)scale;
     r->modulus = (uint64_t)modulus;
-    if (!jm_span_is(c[C_TAIL], "-") && jm_num_i64(c[C_TAIL], &r->tail))
+    bool without = jm_span_starts(c[C_TAIL], JM_SPAN("!"));
+    if (!jm_span_is(c[C_TAIL], "-") &&
+        jm_num_i64(without ? jm_span_sub(c[C_TAIL], 1, c[C_TAIL].n) : c[C_TAIL],
+                   without ? &r->without : &r->tail))
         return false;
     if (jm_span_starts(c[C_RESET], JM_SPAN("="))) {
         r->reset_scalar = true;
@@ -70,6 +73,10 @@ static bool parse(struct jm_span line, struct jm_pdu_row *r)
     if (jm_span_starts(c[C_AVAIL], JM_SPAN("caliber="))) {
         r->caliber = true;
         c[C_AVAIL] = jm_span_sub(c[C_AVAIL], 8, c[C_AVAIL].n);
+    }
+    if (jm_span_starts(c[C_AVAIL], JM_SPAN("total="))) {
+        r->total = true;
+        c[C_AVAIL] = jm_span_sub(c[C_AVAIL], 6, c[C_AVAIL].n);
     }
     return oid(c[C_ENTERPRISE], &r->enterprise) && oid(c[C_OID], &r->oid) && r->oid.n &&
            oid(c[C_RESET], &r->reset) && oid(c[C_EXP], &r->exp) && oid(c[C_AVAIL], &r->avail);

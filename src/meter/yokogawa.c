@@ -30,9 +30,8 @@ static int yokogawa_probe(const struct jm_meter_env *env, struct jm_probe *out)
     bool simulated;
     if (!env->yokogawa || !*env->yokogawa) {
         jm_probe_set(out, JM_PROBE_OFF, "",
-                     "a power analyzer, read when its address is said: --yokogawa tcp://HOST:10001 (or "
-                     "/dev/usbtmc0, a "
-                     "serial port; VXI-11 is not built)");
+                     "a power analyzer, read when its address is said: --yokogawa vxi11://HOST (or "
+                     "tcp://HOST:10001, /dev/usbtmc0, a serial port)");
         return 0;
     }
     int rc = jm_yokogawa_parse(env->yokogawa, &o, &why);
@@ -126,7 +125,7 @@ static int yokogawa_open(const struct jm_meter_env *env, struct jm_domain_tree *
     struct jm_yokogawa_options o;
     if (!env->yokogawa || !*env->yokogawa)
         return jm_err_set(err, JM_EABSENT,
-                          "yokogawa: no address of the analyzer is given; say --yokogawa tcp://HOST:10001");
+                          "yokogawa: no address of the analyzer is given; say --yokogawa vxi11://HOST");
     int rc = jm_yokogawa_parse(env->yokogawa, &o, err);
     return rc ? rc : open_with(env, NULL, &o, tree, out, err);
 }
@@ -151,7 +150,7 @@ static int conf_check(const struct jm_instrument *in, struct jm_err *err)
     if (!c->address || strlen(c->address) >= sizeof((struct jm_yokogawa_options *)0)->address)
         return jm_err_set(
             err, JM_EUSAGE,
-            "a yokogawa needs its address: address: tcp://HOST:10001, /dev/usbtmc0 or a serial port");
+            "a yokogawa needs its address: address: vxi11://HOST, tcp://HOST:10001, /dev/usbtmc0 or a serial port");
     if (c->automatic && (c->volts > 0 || c->amps > 0))
         return jm_err_set(err, JM_EUSAGE, "auto: true beside fixed ranges; say volts and amps, or auto");
     if (c->dc && in->at == JM_D_INLET_AC)
@@ -176,7 +175,7 @@ static int open_conf(const struct jm_meter_env *env, const struct jm_instrument 
 
 static const struct jm_opt keys[] = {
     {"address", 0, JM_OPT_STR, offsetof(struct conf, address), .arg = "URL",
-     .help = "tcp://HOST:PORT, /dev/usbtmc0 or a serial port."},
+     .help = "vxi11://HOST, tcp://HOST:PORT, /dev/usbtmc0 or a serial port."},
     {"volts", 0, JM_OPT_NUM, offsetof(struct conf, volts), 1, 1000, .arg = "V",
      .help = "Fixed voltage range; evidence needs one."},
     {"amps", 0, JM_OPT_NUM, offsetof(struct conf, amps), 0.001, 100, .arg = "A",
@@ -314,7 +313,7 @@ const struct jm_meter_ops jm_meter_yokogawa = {
     .name = "yokogawa",
     .summary = "a Yokogawa WT power analyzer at the inlet, read directly; only on request",
     .boundary = "wall",
-    .needs = "its address (--yokogawa): raw TCP, /dev/usbtmc* or a serial port; VXI-11 is not built",
+    .needs = "its address (--yokogawa): VXI-11 (the way of Ethernet), raw TCP, /dev/usbtmc* or a serial port",
     .traps =
         "While a WT changes its range nothing is measured, and up to three later samples are off: give the "
         "ranges "

@@ -30,7 +30,7 @@ int jm_yokogawa_parse(const char *text, struct jm_yokogawa_options *o, struct jm
     jm_span_field(&rest, ',', &f);
     if (f.n == 0 || f.n >= sizeof o->address)
         return jm_err_set(err, JM_EUSAGE,
-                          "yokogawa: \"%.80s\" begins with no address; say tcp://HOST:10001, "
+                          "yokogawa: \"%.80s\" begins with no address; say vxi11://HOST, tcp://HOST:10001, "
                           "/dev/usbtmc0 or a serial port",
                           text);
     memcpy(o->address, f.p, f.n);

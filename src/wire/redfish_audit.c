@@ -33,7 +33,7 @@ static void inherit(struct jm_rf_reading *keep, const struct jm_rf_reading *gone
     bool place = gone->of >= JM_RF_PSU && gone->of <= JM_RF_PDU;
     if (keep->of != gone->of && place &&
         (keep->of == JM_RF_RAIL || keep->of == JM_RF_NODE || keep->of == JM_RF_STORAGE ||
-         keep->of == JM_RF_NIC)) {
+         keep->of == JM_RF_NIC || keep->of == JM_RF_PDU)) {
         keep->of = gone->of;
         keep->scope = gone->scope;
         snprintf(keep->name, sizeof keep->name, "%s", gone->name);

@@ -14,7 +14,7 @@ struct jm_rf_body {
     int rc;
 };
 
-/* A path of a vendor, in a body of any type: "PowerSupplies[].Oem.Huawei.PowerInputWatts". */
+/* A path of a vendor, in a body of any type: "PowerSupplies[].Oem.*.PowerInputWatts"; * is any member. */
 struct jm_rf_vendor {
     const char *vendor, *path;
     double factor; /* of the number to W or J */
@@ -44,6 +44,18 @@ const struct jm_rf_metric *jm_rf_metric_find(struct jm_span id);
 struct jm_rf_reading *jm_rf_add(struct jm_rf_body *b, const char *property);
 /* Puts a number into it: status, value, step; sentinels and impossible values are not values. */
 void jm_rf_put(struct jm_rf_reading *r, const struct jm_json *v, double factor);
+int64_t jm_rf_stamp(const struct jm_json *v);  /* RFC 3339 to Unix ns; 0: none */
+double jm_rf_seconds(const struct jm_json *v); /* a duration; NAN: none */
+/* A part that is not there or not on has no power, whatever number stands beside it. */
+bool jm_rf_is_off(const struct jm_json *o);
+/* A whole chassis that answers draws power: 0 is what firmware says that does not know. */
+void jm_rf_node_zero(struct jm_rf_reading *r);
+/* What an excerpt or sensor says beside its value. */
+void jm_rf_details(struct jm_rf_reading *r, const struct jm_json *o);
+void jm_rf_excerpts(struct jm_rf_body *b);
+void jm_rf_sensor(struct jm_rf_body *b);
+void jm_rf_history(struct jm_rf_body *b);
+void jm_rf_links(struct jm_rf_body *b);
 void jm_rf_vendor_paths(struct jm_rf_body *b);
 void jm_rf_report(struct jm_rf_body *b);
 void jm_rf_power(struct jm_rf_body *b);

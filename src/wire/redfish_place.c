@@ -121,6 +121,12 @@ void jm_rf_placed(const char *uri, enum jm_rf_of *of, enum jm_rf_scope *scope)
     }
     *of = JM_RF_NODE;
     *scope = JM_RF_SIDE_UNKNOWN;
+    static const char *const equipment[] = {"pdu", "powershelf", "power_shelf", NULL};
+    if (chassis.n && any_of(chassis, equipment)) { /* the enclosure of a PDU or of a shelf of supplies */
+        *of = JM_RF_PDU;
+        *scope = JM_RF_AC_INPUT;
+        return;
+    }
     if (chassis.n && !jm_rf_has(chassis, "system") && jm_rf_named(chassis, of, scope))
         return;
     if (chassis.n && (jm_rf_has(chassis, "hgx") || jm_rf_has(chassis, "erot") || jm_rf_has(chassis, "bmc") ||

@@ -65,7 +65,8 @@ static void metrics_of(struct jm_rf_body *b, const struct jm_json *o, size_t i)
         enum jm_rf_kind kind;
     } rows[] = {{"AverageConsumedWatts", JM_RF_MEAN},
                 {"MinConsumedWatts", JM_RF_MIN},
-                {"MaxConsumedWatts", JM_RF_MAX}};
+                {"MaxConsumedWatts", JM_RF_MAX},
+                {"CurConsumedWatts", JM_RF_INSTANT}}; /* AMI, beside a PowerConsumedWatts that is null */
     const struct jm_json *m = jm_json_get(o, "PowerMetrics");
     double minutes = NAN, v;
     if (!jm_json_is_object(m))
@@ -74,7 +75,7 @@ static void metrics_of(struct jm_rf_body *b, const struct jm_json *o, size_t i)
         return;
     if (jm_rf_number(jm_json_get(m, "IntervalInMin"), &v) == JM_S_OK && v > 0)
         minutes = v;
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         const struct jm_json *x = jm_json_get(m, rows[k].key);
         struct jm_rf_reading *r = x ? jm_rf_add(b, rows[k].key) : NULL;
         if (!r)
@@ -82,11 +83,12 @@ static void metrics_of(struct jm_rf_body *b, const struct jm_json *o, size_t i)
         r->kind = rows[k].kind;
         control_of(o, i, &r->of, &r->scope);
         jm_rf_put(r, x, 1);
-        r->interval_s = minutes * 60;
+        if (rows[k].kind != JM_RF_INSTANT)
+            r->interval_s = minutes * 60;
         snprintf(r->source, sizeof r->source, "%.140s#/PowerControl/%zu/PowerMetrics/%s", b->uri, i,
                  rows[k].key);
         named(r, o, "PowerControl", i);
-        if (r->status == JM_S_OK && r->value == 0 && isnan(minutes))
+        if (r->status == JM_S_OK && r->value == 0 && (isnan(minutes) || rows[k].kind == JM_RF_INSTANT))
             r->status = JM_S_ABSENT; /* zeros over no time are no measurement */
     }
 }

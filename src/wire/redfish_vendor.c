@@ -33,38 +33,34 @@ const struct jm_rf_vendor jm_rf_vendors[] = {
       JM_RF_COMPONENT, "Designation", IRMC),
     W("Fujitsu", "Oem.ts_fujitsu.PowerSensors[].CurrentPowerConsumptionW", JM_RF_INSTANT, JM_RF_RAIL,
       JM_RF_COMPONENT, "Designation", IRMC),
-    W("Inspur", "Oem.Public.TotalPower", JM_RF_INSTANT, JM_RF_NODE, JM_RF_SIDE_UNKNOWN, NULL, PUBLIC),
     W("Inspur", "Oem.Public.CurrentCPUPowerWatts", JM_RF_INSTANT, JM_RF_CPU, JM_RF_COMPONENT, NULL, PUBLIC),
     W("Inspur", "Oem.Public.CurrentMemoryPowerWatts", JM_RF_INSTANT, JM_RF_MEMORY, JM_RF_COMPONENT, NULL,
       PUBLIC),
     W("Inspur", "Oem.Public.CurrentFANPowerWatts", JM_RF_INSTANT, JM_RF_FANS, JM_RF_COMPONENT, NULL, PUBLIC),
     W("Inspur", "Oem.Public.CurrentFanPowerWatts", JM_RF_INSTANT, JM_RF_FANS, JM_RF_COMPONENT, NULL, PUBLIC),
-    W("Inspur", "PowerControl[].Oem.Public.TotalPower", JM_RF_INSTANT, JM_RF_NODE, JM_RF_SIDE_UNKNOWN, NULL,
-      PUBLIC),
     W("Inspur", "PowerControl[].Oem.Public.CurrentCPUPowerWatts", JM_RF_INSTANT, JM_RF_CPU, JM_RF_COMPONENT,
       NULL, PUBLIC),
     W("Inspur", "PowerControl[].Oem.Public.CurrentMemoryPowerWatts", JM_RF_INSTANT, JM_RF_MEMORY,
       JM_RF_COMPONENT, NULL, PUBLIC),
     W("Inspur", "PowerControl[].Oem.Public.CurrentFanPowerWatts", JM_RF_INSTANT, JM_RF_FANS, JM_RF_COMPONENT,
       NULL, PUBLIC),
-    W("Inspur", "PowerSupplies[].Oem.Public.PowerInputWatts", JM_RF_INSTANT, JM_RF_PSU, JM_RF_AC_INPUT, NULL,
-      PUBLIC),
-    W("Inspur", "PowerSupplies[].Oem.Public.PowerOutputWatts", JM_RF_INSTANT, JM_RF_PSU, JM_RF_DC_OUTPUT,
-      NULL, PUBLIC),
-    W("Huawei", "PowerSupplies[].Oem.Huawei.PowerInputWatts", JM_RF_INSTANT, JM_RF_PSU, JM_RF_AC_INPUT, NULL,
+    /* whoever builds on these BMCs keeps the names and puts its own below Oem */
+    W("Oem", "PowerSupplies[].Oem.*.PowerInputWatts", JM_RF_INSTANT, JM_RF_PSU, JM_RF_AC_INPUT, NULL, HUAWEI),
+    W("Oem", "PowerSupplies[].Oem.*.PowerOutputWatts", JM_RF_INSTANT, JM_RF_PSU, JM_RF_DC_OUTPUT, NULL,
       HUAWEI),
-    W("Huawei", "PowerSupplies[].Oem.Huawei.PowerOutputWatts", JM_RF_INSTANT, JM_RF_PSU, JM_RF_DC_OUTPUT,
-      NULL, HUAWEI),
-    W("xFusion", "PowerSupplies[].Oem.xFusion.PowerInputWatts", JM_RF_INSTANT, JM_RF_PSU, JM_RF_AC_INPUT,
-      NULL, HUAWEI),
-    W("xFusion", "PowerSupplies[].Oem.xFusion.PowerOutputWatts", JM_RF_INSTANT, JM_RF_PSU, JM_RF_DC_OUTPUT,
-      NULL, HUAWEI),
-    W("Huawei", "PowerControl[].Oem.Huawei.PowerMetricsExtended.CurrentCPUPowerWatts", JM_RF_INSTANT,
-      JM_RF_CPU, JM_RF_COMPONENT, NULL, HUAWEI),
-    W("Huawei", "PowerControl[].Oem.Huawei.PowerMetricsExtended.CurrentMemoryPowerWatts", JM_RF_INSTANT,
-      JM_RF_MEMORY, JM_RF_COMPONENT, NULL, HUAWEI),
-    {"Huawei", "PowerControl[].Oem.Huawei.PowerMetricsExtended.TotalConsumedPowerkWh", 3.6e6, JM_U_J,
-     JM_RF_COUNTER, JM_RF_NODE, JM_RF_SIDE_UNKNOWN, NULL, HUAWEI},
+    W("Oem", "PowerControl[].Oem.*.PowerMetricsExtended.CurrentCPUPowerWatts", JM_RF_INSTANT, JM_RF_CPU,
+      JM_RF_COMPONENT, NULL, HUAWEI),
+    W("Oem", "PowerControl[].Oem.*.PowerMetricsExtended.CurrentMemoryPowerWatts", JM_RF_INSTANT, JM_RF_MEMORY,
+      JM_RF_COMPONENT, NULL, HUAWEI),
+    {"Oem", "PowerControl[].Oem.*.PowerMetricsExtended.TotalConsumedPowerkWh", 3.6e6, JM_U_J, JM_RF_COUNTER,
+     JM_RF_NODE, JM_RF_SIDE_UNKNOWN, NULL, HUAWEI},
+    W("Oem", "Oem.*.TotalPower", JM_RF_INSTANT, JM_RF_NODE, JM_RF_SIDE_UNKNOWN, NULL, PUBLIC),
+    W("Oem", "Oem.*.TotalPowerWatts", JM_RF_INSTANT, JM_RF_NODE, JM_RF_SIDE_UNKNOWN, NULL, PUBLIC),
+    W("Oem", "Oem.*.PowerConsumedWatts", JM_RF_INSTANT, JM_RF_NODE, JM_RF_SIDE_UNKNOWN, NULL, PUBLIC),
+    W("Oem", "PowerControl[].Oem.*.TotalPower", JM_RF_INSTANT, JM_RF_NODE, JM_RF_SIDE_UNKNOWN, NULL, PUBLIC),
+    W("HPE", "Oem.Hpe.PowerMetric.CpuWatts", JM_RF_INSTANT, JM_RF_CPU, JM_RF_COMPONENT, NULL, HPE),
+    W("HPE", "Oem.Hpe.PowerMetric.DimmWatts", JM_RF_INSTANT, JM_RF_MEMORY, JM_RF_COMPONENT, NULL, HPE),
+    W("HPE", "Oem.Hpe.PowerMetric.GpuWatts", JM_RF_INSTANT, JM_RF_GPUS, JM_RF_BOARD, NULL, HPE),
     W("HPE", "PowerSupplies[].Oem.Hpe.AveragePowerOutputWatts", JM_RF_MEAN, JM_RF_PSU, JM_RF_DC_OUTPUT, NULL,
       HPE),
     W("HPE", "PowerSupplies[].Oem.Hp.AveragePowerOutputWatts", JM_RF_MEAN, JM_RF_PSU, JM_RF_DC_OUTPUT, NULL,
@@ -123,7 +119,9 @@ static void found(struct jm_rf_body *b, const struct jm_rf_vendor *v, const stru
         jm_rf_text(r->name, sizeof r->name, name);
         jm_rf_named(text, &r->of, &r->scope);
     }
-    if (r->of == JM_RF_NODE && r->status == JM_S_OK && r->value == 0)
+    /* 0 of the whole is not known; 0 of a part, beside flags that say whether it is metered, is not metered
+     */
+    if (r->status == JM_S_OK && r->value == 0 && (r->of == JM_RF_NODE || strstr(v->path, "PowerMetric.")))
         r->status = JM_S_ABSENT;
 }
 
@@ -140,6 +138,16 @@ static void walk(struct jm_rf_body *b, const struct jm_rf_vendor *row, const str
         return;
     memcpy(key, path, k);
     key[k] = '\0';
+    if (strcmp(key, "*") == 0) {
+        const struct jm_json *member;
+        const char *name;
+        void *it = NULL;
+        for (int i = 0; dot && i < 16 && jm_json_is_object(v) && jm_json_next(v, &it, &name, &member); i++) {
+            snprintf(here, sizeof here, "%.150s/%.60s", at, name);
+            walk(b, row, member, dot + 1, here);
+        }
+        return;
+    }
     const struct jm_json *next = jm_json_get(v, key);
     if (!next)
         return;

@@ -133,6 +133,67 @@ class Vendors(unittest.TestCase):
                 for (device, name), x in want.items():
                     self.value(c, device, name, x)
 
+    def test_walks(self):
+        """What public walks hold: APC AP8641, AP7902B (PyPI's snmpsim-data), Raritan Dominion PX and ServerTech Sentry 4 (LibreNMS)."""
+        a = "1.3.6.1.4.1.318.1.1."
+        o = system("1.3.6.1.4.1.318.1.3.4.6")
+        o.update({a + "12.1.16.0": ("int", 1230), a + "26.4.3.1.5.1": ("int", 121), a + "26.4.3.1.9.1": ("int", 19516),
+                  a + "26.4.3.1.10.1": ("octets", "04/16/2019 14:43:21"), a + "26.4.3.1.16.1": ("int", 131), a + "26.4.3.1.17.1": ("int", 94),
+                  a + "26.9.4.3.1.6.1": ("int", 9), a + "26.9.4.3.1.7.1": ("int", 163), a + "26.9.4.3.1.11.1": ("int", 3046),
+                  a + "26.9.4.3.1.12.1": ("octets", "C13"), a + "26.9.4.3.1.7.8": ("int", 0), a + "26.9.4.3.1.11.8": ("int", 0)})
+        c = self.channels(o)
+        self.value(c, "pdu", "power", 1210)  # once: the old object's 1230 W is the same
+        self.value(c, "pdu", "energy", 1951.6 * 3.6e6)
+        self.value(c, "pdu/1", "power", 163)
+        self.value(c, "pdu/1", "energy", 304.6 * 3.6e6)
+        self.value(c, "pdu/8", "power", 0)
+        o = system("1.3.6.1.4.1.318.1.3.4.8")
+        o.update({a + "12.1.16.0": ("int", 192), **{a + "26.4.3.1.%d.1" % k: ("int", -1) for k in (5, 9, 16, 17)}})
+        self.assertEqual({k: v["value"] for k, v in self.channels(o).items()}, {("pdu", "power"): 192})
+        p = "1.3.6.1.4.1.13742.4.1.20.2.1."
+        o = system("1.3.6.1.4.1.13742.4")
+        o.update({p + "7.1": ("gauge", 2971), p + "8.1": ("gauge", 230000), p + "9.1": ("gauge", 580), p + "10.1": ("gauge", 692),
+                  p + "11.1": ("gauge", 83), p + "12.1": ("gauge", 0), "1.3.6.1.4.1.13742.4.1.2.2.1.8.3": ("gauge", 507)})
+        self.value(self.channels(o), "pdu", "power", 580)
+        s = "1.3.6.1.4.1.1718.4.1."
+        o = system("1.3.6.1.4.1.1718.4")
+        o.update({s + "3.3.1.3.1.1": ("int", 1701), s + "3.3.1.5.1.1": ("int", 1790), s + "3.3.1.8.1.1": ("int", 95), s + "3.3.1.10.1.1": ("int", 8937)})
+        for i, (v, amps, w) in enumerate(((2079, 209, 415), (2089, 222, 444), (2094, 429, 848)), 1):
+            o.update({s + "5.3.1.3.1.1.%d" % i: ("int", v), s + "5.3.1.6.1.1.%d" % i: ("int", amps), s + "5.3.1.8.1.1.%d" % i: ("int", w)})
+        c = self.channels(o, "phases: true")
+        self.value(c, "pdu", "power", 1701)
+        self.value(c, "pdu", "energy", 893.7 * 3.6e6)
+        self.value(c, "pdu/L3", "power", 848)  # 209.4 V x 4.29 A = 898 VA
+        s = "1.3.6.1.4.1.1718.3.2."
+        o = system("1.3.6.1.4.1.1718.3")
+        o.update({s + "2.1.12.1.1": ("int", 900), s + "2.1.16.1.1": ("int", 1234), s + "3.1.14.1.1.2": ("int", 77), s + "3.1.18.1.1.2": ("int", 5000)})
+        c = self.channels(o)
+        self.value(c, "pdu", "energy", 123.4 * 3.6e6)
+        self.value(c, "pdu/2", "energy", 5000 * 3600)
+
+    def test_eaton_total_among_phases(self):
+        """inputWatts of three phases and, as the fourth, their total: never added to it."""
+        e = "1.3.6.1.4.1.534.6.6.7.3.4.1.4.0.1."
+        o = system("1.3.6.1.4.1.534.6.6.7")
+        o.update({e + "%d" % i: ("int", w) for i, w in enumerate((100, 200, 300, 600), 1)})
+        c = self.channels(o)
+        self.assertEqual({k: v["value"] for k, v in c.items()}, {("pdu", "power"): 600})
+        del o[e + "4"]
+        self.value(self.channels(o), "pdu", "power", 600)
+
+    def test_eman_energy(self):
+        """RFC 7460: 1234 x 10^-1 Wh of object 7 since a start; energies of intervals are no counter."""
+        t = "1.3.6.1.2.1.229.1."
+        o = system("1.3.6.1.4.1.9.1.1")
+        o.update({t + "2.1.1.7": ("int", 25), t + "2.1.3.7": ("int", 0), t + "2.1.5.7": ("int", 3),
+                  t + "4.1.2.1": ("int", 7), t + "4.1.5.1": ("int", 3), t + "4.1.2.2": ("int", 8), t + "4.1.5.2": ("int", 1),
+                  t + "5.1.2.1.4711": ("gauge", 1234), t + "5.1.5.1.4711": ("int", -1), t + "5.1.9.1.4711": ("ticks", 0),
+                  t + "5.1.2.2.100": ("gauge", 5), t + "5.1.5.2.100": ("int", 0), t + "5.1.2.2.200": ("gauge", 6), t + "5.1.5.2.200": ("int", 0)})
+        c = self.channels(o)
+        self.value(c, "pdu/E7", "power", 25)
+        self.value(c, "pdu/E7", "energy", 123.4 * 3600)
+        self.assertEqual(len(c), 2)
+
     def test_eman_caliber(self):
         """RFC 7460: 250 x 10^-1 W measured; what is estimated or static is no measurement."""
         t = "1.3.6.1.2.1.229.1.2.1."

@@ -386,12 +386,112 @@ static int teardown(void **state)
     return 0;
 }
 
+/* What other services add, each from a public capture. */
+static void others(void **state)
+{
+    (void)state;
+    /* AMI (Supermicro GB300, AMI MegaRAC "Self"): the power of now is in PowerMetrics, beside a null */
+    assert_int_equal(
+        read_at("{\"PowerControl\":[{\"PowerConsumedWatts\":null,\"PowerMetrics\":{\"CurConsumedWatts\":4920,"
+                "\"AverageConsumedWatts\":4925}}]}",
+                "/redfish/v1/Chassis/BMC_0/Power"),
+        0);
+    expect("PowerConsumedWatts", JM_S_ABSENT, 0);
+    expect("CurConsumedWatts", JM_S_OK, 4920);
+    assert_int_equal(find("CurConsumedWatts", 0)->kind, JM_RF_INSTANT);
+    assert_int_equal(find("CurConsumedWatts", 0)->of, JM_RF_NODE);
+    /* the same key below another maker's Oem; nested values and 0 of the whole are none */
+    assert_int_equal(
+        read_at("{\"Oem\":{\"Acme\":{\"TotalPowerWatts\":\"415\"}},\"PowerSupplies\":[{\"Oem\":{\"xFusion\":{"
+                "\"PowerInputWatts\":209}}}]}",
+                "/redfish/v1/Chassis/1/Power"),
+        0);
+    expect("TotalPowerWatts", JM_S_OK, 415);
+    expect("PowerInputWatts", JM_S_OK, 209);
+    assert_int_equal(find("PowerInputWatts", 0)->scope, JM_RF_AC_INPUT);
+    /* HPE Edgeline e930t, iLO 5: parts beside the total; GPUs are not metered there, and say 0 */
+    assert_int_equal(
+        read_at("{\"Oem\":{\"Hpe\":{\"HasGpuPowerMetering\":false,\"PowerMetric\":{\"CpuWatts\":76,"
+                "\"DimmWatts\":13,"
+                "\"GpuWatts\":0},\"Links\":{\"PowerMeter\":{\"@odata.id\":\"/redfish/v1/Chassis/1/Power/"
+                "PowerMeter\"},"
+                "\"FastPowerMeter\":{\"@odata.id\":\"/redfish/v1/Chassis/1/Power/FastPowerMeter\"}}}},"
+                "\"PowerControl\":[{\"PowerConsumedWatts\":130}]}",
+                "/redfish/v1/Chassis/1/Power"),
+        0);
+    expect("CpuWatts", JM_S_OK, 76);
+    expect("DimmWatts", JM_S_OK, 13);
+    expect("GpuWatts", JM_S_ABSENT, 0);
+    assert_int_equal(set.n_links, 1); /* the fast one: the slow one tells less */
+    assert_string_equal(set.link[0].uri, "/redfish/v1/Chassis/1/Power/FastPowerMeter");
+    /* iLO 4 writes href */
+    assert_int_equal(read_at("{\"Oem\":{\"Hp\":{\"links\":{\"FastPowerMeter\":{\"href\":\"/redfish/v1/"
+                             "Chassis/1/Power/FastPowerMeter/\"}}}}}",
+                             "/redfish/v1/Chassis/1/Power"),
+                     0);
+    assert_int_equal(set.n_links, 1);
+    /* HpePowerMeter: the newest of its entries, wherever it stands */
+    assert_int_equal(read_at("{\"@odata.type\":\"#HpePowerMeter.v2_0_1.HpePowerMeter\",\"Id\":"
+                             "\"FastPowerMeter\",\"PowerDetail\":["
+                             "{\"Time\":\"2024-05-06T10:00:00Z\",\"Average\":120,\"Peak\":140,\"Minimum\":"
+                             "118,\"CpuWatts\":70},"
+                             "{\"Time\":\"2024-05-06T10:00:10Z\",\"Average\":131,\"Peak\":150,\"Minimum\":"
+                             "119,\"CpuWatts\":75}]}",
+                             "/redfish/v1/Chassis/1/Power/FastPowerMeter"),
+                     0);
+    expect("Average", JM_S_OK, 131);
+    expect("CpuWatts", JM_S_OK, 75);
+    assert_int_equal(find("Average", 0)->kind, JM_RF_MEAN);
+    assert_true(find("Average", 0)->interval_s == 10);
+    assert_int_equal(find("Peak", 0)->kind, JM_RF_MAX);
+    /* IBM's OpenBMC: means of 30 s of a supply's input */
+    assert_int_equal(read_at("{\"Oem\":{\"IBM\":{\"InputPowerHistoryItems\":[{\"Date\":\"2024-05-06T10:00:"
+                             "30Z\",\"Average\":204,"
+                             "\"Maximum\":216}]}}}",
+                             "/redfish/v1/Chassis/chassis/PowerSubsystem/PowerSupplies/ps0/Metrics"),
+                     0);
+    expect("Average", JM_S_OK, 204);
+    assert_int_equal(find("Average", 0)->of, JM_RF_PSU);
+    assert_true(find("Average", 0)->interval_s == 30);
+    /* a cooler's heat is no electrical power, whether its type says so or its name */
+    assert_int_equal(
+        read_at("{\"Id\":\"PrimaryHeatRemovedkW\",\"@odata.type\":\"#Sensor.v1_1_0.Sensor\",\"Reading\":0.2,"
+                "\"ReadingUnits\":\"kW\"}",
+                "/redfish/v1/Chassis/1/Sensors/PrimaryHeatRemovedkW"),
+        0);
+    assert_int_equal(set.n, 0);
+    assert_int_equal(
+        read_at("{\"Id\":\"Q1\",\"ReadingType\":\"Heat\",\"Reading\":12,\"ReadingUnits\":\"kW\"}",
+                "/redfish/v1/Chassis/1/Sensors/Q1"),
+        0);
+    assert_int_equal(set.n, 0);
+    assert_int_equal(
+        read_at("{\"Id\":\"PowerConsume\",\"@odata.type\":\"#Sensor.v1_1_0.Sensor\",\"Reading\":\"1.5\","
+                "\"ReadingUnits\":\"kW\"}",
+                "/redfish/v1/Chassis/1/Sensors/PowerConsume"),
+        0);
+    expect("Reading", JM_S_OK, 1500);
+    /* sensors below power equipment: which part they are of, by their names, never a server */
+    assert_int_equal(
+        read_at(
+            "{\"Id\":\"OutletPowerA1\",\"ReadingType\":\"Power\",\"Reading\":197.4,\"ReadingUnits\":\"W\"}",
+            "/redfish/v1/PowerEquipment/RackPDUs/1/Sensors/OutletPowerA1"),
+        0);
+    assert_int_equal(find("Reading", 0)->of, JM_RF_OUTLET);
+    /* a shelf of supplies is no node; a bare value for an excerpt (DMTF's guide to power) */
+    assert_int_equal(
+        read_at("{\"PowerWatts\":\"6438\"}", "/redfish/v1/Chassis/PowerShelf/EnvironmentMetrics"), 0);
+    expect("PowerWatts", JM_S_OK, 6438);
+    assert_int_equal(find("PowerWatts", 0)->of, JM_RF_PDU);
+    jm_rf_set_release(&set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers),      cmocka_unit_test(vendors), cmocka_unit_test(sensors),
         cmocka_unit_test(sensors_more), cmocka_unit_test(reports), cmocka_unit_test(physics),
-        cmocka_unit_test(malformed),    cmocka_unit_test(links),
+        cmocka_unit_test(malformed),    cmocka_unit_test(links),   cmocka_unit_test(others),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);
 }
