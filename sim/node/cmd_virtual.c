@@ -82,6 +82,7 @@ int sim_node_virtual(int argc, char **argv)
         struct sim_readings s = {.pl = &pl,
                                  .conf = c->inst,
                                  .host = c->host,
+                                 .driver = c->driver,
                                  .truth_step_s = c->truth_step_s,
                                  .clock_error_s = c->clock_error_s,
                                  .clock_bound_s = c->clock_bound_s};

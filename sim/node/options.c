@@ -47,6 +47,7 @@ void node_conf_init(struct node_conf *c)
     for (int i = 0; i < INST_KINDS; i++)
         c->inst[i] = inst_kinds[i].conf;
     snprintf(c->host, sizeof c->host, "sim-node");
+    snprintf(c->driver, sizeof c->driver, "580.95.05");
     c->truth_step_s = 1;
     c->clock_bound_s = 0.001;
 }
@@ -135,14 +136,15 @@ static int text(char *out, size_t room, const char *key, const char *value, char
     return 0;
 }
 
-static int host(struct node_conf *c, const char *value, char *why, size_t n)
+static int word(char *out, size_t room, const char *key, const char *value, char *why, size_t n)
 {
     for (const char *p = value; *p; p++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *p)) {
-            snprintf(why, n, "--host takes a host name, not \"%.40s\".", value);
+            snprintf(why, n, "--%s takes a %s, not \"%.40s\".", key,
+                     strcmp(key, "host") == 0 ? "host name" : "version", value);
             return -1;
         }
-    return text(c->host, sizeof c->host, "host", value, why, n);
+    return text(out, room, key, value, why, n);
 }
 
 int node_conf_say(struct node_conf *c, const char *key, const char *value, char *why, size_t n)
@@ -164,7 +166,9 @@ int node_conf_say(struct node_conf *c, const char *key, const char *value, char 
     if (strcmp(key, "psu") == 0)
         return grade(c, value, why, n);
     if (strcmp(key, "host") == 0)
-        return host(c, value, why, n);
+        return word(c->host, sizeof c->host, key, value, why, n);
+    if (strcmp(key, "driver") == 0)
+        return word(c->driver, sizeof c->driver, key, value, why, n);
     if (strcmp(key, "readings") == 0)
         return text(c->readings, sizeof c->readings, key, value, why, n);
     if (strcmp(key, "truth") == 0)
@@ -239,6 +243,7 @@ void node_conf_help(void)
          "  --between FROM,TO      only tell the energy of every part between these times, in s\n"
          "                         from the begin of the window\n"
          "  --host NAME            of the node (sim-node)\n"
+         "  --driver VERSION       of the GPUs (580.95.05)\n"
          "  --clock-error S        how far the clock of the node is ahead of UTC (0)\n"
          "  --clock-bound S        how far it says that it may be off (0.001); below 0: it does not say\n"
          "  --psu GRADE            titanium, platinum, gold or silver: the 80 PLUS table\n"

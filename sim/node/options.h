@@ -8,7 +8,7 @@
 struct node_conf {
     struct plant_conf plant;
     struct inst_conf inst[INST_KINDS];
-    char host[64];
+    char host[64], driver[32];
     char readings[4096], truth[4096]; /* "-": standard output; "" none */
     double truth_step_s, clock_error_s, clock_bound_s;
     double between[2];

@@ -79,8 +79,9 @@ static void channel(void *self, const struct inst *in)
             in->kind->counter ? "counter" : "gauge", in->kind->counter ? "J" : "W", in->kind->scale10,
             in->kind->scale2, in->kind->modulus, in->c.period_s * 1e9, meaning(in),
             in->kind->counter ? 0 : in->c.window_s * 1e9, in->c.poll_s * 1e9, in->c.tol,
-            in->kind->counter ? 0 : in->c.quantum / 2, in->part, in->kind->stamped ? "true" : "false",
-            in->kind->source, in->c.lag_s * 1e9, in->c.offset_s * 1e9, in->c.drift_ppm, in->c.quantum);
+            in->kind->counter ? in->c.quantum : in->c.quantum / 2, in->part,
+            in->kind->stamped ? "true" : "false", in->kind->source, in->c.lag_s * 1e9, in->c.offset_s * 1e9,
+            in->c.drift_ppm, in->c.quantum);
     o->channel++;
 }
 
@@ -156,9 +157,11 @@ int stream_readings(const struct sim_readings *s, FILE *f)
     const struct plant_conf *c = &pl->conf;
     struct out o = {.f = f, .host = s->host};
     fprintf(f,
-            "{\"schema\":\"joulemark-sim.readings/1\",\"simulated\":true,\"host\":\"%s\",\"seed\":%.0f,"
+            "{\"schema\":\"joulemark-sim.readings/"
+            "1\",\"simulated\":true,\"host\":\"%s\",\"driver\":\"%s\",\"seed\":%.0f,"
             "\"real_ns\":%" PRId64 ",\"gpus\":%.0f,\"load\":%.17g,\"psus\":%.0f,\"grade\":\"%s\"",
-            s->host, c->seed, STREAM_REAL, c->gpus, c->load, c->psus, plant_grades[c->psu_grade].name);
+            s->host, s->driver, c->seed, STREAM_REAL, c->gpus, c->load, c->psus,
+            plant_grades[c->psu_grade].name);
     if (s->clock_bound_s >= 0)
         fprintf(f, ",\"clock_bound_s\":%.9g", s->clock_bound_s);
     fputs("}\n", f);

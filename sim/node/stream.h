@@ -14,7 +14,7 @@
 struct sim_readings {
     const struct plant *pl;
     const struct inst_conf *conf; /* INST_KINDS of them */
-    const char *host;
+    const char *host, *driver;
     double truth_step_s;                 /* of the energies in the truth */
     double clock_error_s, clock_bound_s; /* of the host: ahead of UTC, and as it says; below 0: it does not */
 };

@@ -20,8 +20,10 @@
 #define STALE_S       2.0
 #define STALE_PERIODS 20
 #define STALE_WATTS   1.0
-#define MAX_SPACINGS  128
-#define MIN_RUN       4
+/* A register that moves by many counts at once (0.1 kWh) tells too little before it has moved this often. */
+#define COARSE_STEPS 10
+#define MAX_SPACINGS 128
+#define MIN_RUN      4
 /* Two refresh intervals of unknown phase around the same edge share a part of their errors: by derivation 0.6
  * for a straight line through white noise, less for a cubic; 0.3 is what sums over counters show. */
 #define ALIKE 0.3
@@ -390,6 +392,8 @@ int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, si
     if (out->status != JM_S_OK)
         return 0;
     double stale = STALE_PERIODS * s.period > STALE_S ? STALE_PERIODS * s.period : STALE_S;
+    /* a register of 0.1 kWh moves by many counts of its channel at once */
+    double step = isfinite(c->offset_tol) && c->offset_tol > s.per_count ? c->offset_tol : s.per_count;
     if (!w.prev)
         fail(out, w.bad != JM_S_OK ? w.bad : JM_S_ABSENT, NAN, "The counter was never read.");
     else if (w.slept)
@@ -402,14 +406,21 @@ int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, si
              "There is no reading after the end of the window.");
     else if (s.longest_still > stale && w.zero)
         fail(out, JM_S_ABSENT, NAN, "The counter stood at 0 throughout: nothing is behind it.");
-    else if (s.longest_still > stale && s.per_count < s.longest_still * STALE_WATTS)
+    else if (s.longest_still > stale && step < s.longest_still * STALE_WATTS)
         fail(out, JM_S_STALE, w.lower, "The counter did not move for %.1f s of a window of %.1f s.",
              s.longest_still, s.t1);
+    else if (step > s.per_count && !(w.lower >= COARSE_STEPS * step))
+        fail(out, JM_S_BELOW_RESOLUTION, w.lower,
+             "The counter comes in steps of %.6g J and passed fewer than %d of them in %.3f s.", step,
+             COARSE_STEPS, s.t1);
     else if (s.n_inside < 2)
         fail(out, JM_S_BELOW_RESOLUTION, w.lower,
              "The counter refreshed %lld times inside a window of %.3f s; two are needed.",
              (long long)s.n_inside, s.t1);
-    else
+    else {
         finish(&s, out);
+        if (step > s.per_count) /* each end is somewhere in its step */
+            out->u = hypot(out->u, step / sqrt(6));
+    }
     return 0;
 }

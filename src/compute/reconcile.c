@@ -166,8 +166,8 @@ const char *jm_reconcile_instrument(const struct jm_run *run, struct jm_report *
     size_t n_inst = strlen(instance);
     if (d >= 0 && (strcmp(device, r->tree->d[d].key) == 0 || strcmp(device, r->tree->d[d].label) == 0))
         device = "";
-    if (n_inst && strncmp(device, instance, n_inst) == 0)
-        instance = "";
+    if ((n_inst && strncmp(device, instance, n_inst) == 0) || instance[0] == '/')
+        instance = ""; /* said by the device; the path of a library says nothing here */
     return jm_report_text(r, "%s%s%.40s%s%.60s %s", name, instance[0] ? " " : "", instance,
                           device[0] ? " " : "", device, ch->name);
 }
@@ -271,6 +271,24 @@ static int row(struct jm_calc *c, const struct jm_calc_window *w, int i, struct 
     return 0;
 }
 
+/* Domains so that each stands before what is in it, and that before its next sibling; a parent's number is
+ * always the smaller one. order: room for 3 x n, zeros. */
+static void walk_order(const struct jm_calc *c, int *order)
+{
+    int n = (int)c->tree.n, *size = order + n, *next = size + n, root = 0;
+    for (int i = n; i-- > 0;) { /* how many are at it and below */
+        size[i]++;
+        if (at(c, i)->parent >= 0)
+            size[at(c, i)->parent] += size[i];
+    }
+    for (int i = 0; i < n; i++) {
+        int up = at(c, i)->parent, *free_place = up >= 0 ? &next[up] : &root, place = *free_place;
+        *free_place += size[i];
+        next[i] = place + 1;
+        order[place] = i;
+    }
+}
+
 int jm_reconcile_window(struct jm_calc *c, const struct jm_calc_window *w)
 {
     size_t n = c->tree.n;
@@ -285,10 +303,19 @@ int jm_reconcile_window(struct jm_calc *c, const struct jm_calc_window *w)
         rc = no_memory(c);
     if (!rc)
         jm_cut_rows(c, w);
-    /* outermost first, each with what it holds behind it */
-    for (size_t i = 0; !rc && i < n; i++)
-        if (c->tree.row[i] >= 0 || c->tree.failed[i] >= 0 || whole(&c->tree, (int)i))
-            rc = row(c, w, (int)i, &k);
+    /* outermost first, each with what it holds behind it; a domain's parts are found after it, not always
+     * next to it */
+    int *order = rc ? NULL : calloc(3 * n, sizeof *order);
+    if (!rc && !order)
+        rc = no_memory(c);
+    if (!rc)
+        walk_order(c, order);
+    for (size_t o = 0; !rc && o < n; o++) {
+        int i = order[o];
+        if (c->tree.row[i] >= 0 || c->tree.failed[i] >= 0 || whole(&c->tree, i))
+            rc = row(c, w, i, &k);
+    }
+    free(order);
     free(k.part);
     free(k.child);
     free(k.other);

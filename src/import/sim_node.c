@@ -80,6 +80,8 @@ static void head(struct jm_build *b, const struct jm_jtoken *doc)
     jm_build_env(b, "endpoint.simulated", "1");
     if (text(b, doc, "host", host, sizeof host))
         jm_build_env(b, "host.name", "%s", host);
+    if (text(b, doc, "driver", host, sizeof host))
+        jm_build_env(b, "nvml.driver", "%s", host);
     struct jm_jtoken bound;
     if (jm_jmember(b->f, doc, "clock_bound_s", &bound)) {
         jm_build_env_of(b, "clock.error.start.bound_s", &bound);

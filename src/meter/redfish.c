@@ -385,6 +385,19 @@ static int begin(struct jm_redfish *f, const struct jm_meter_env *env, const str
     return rc ? rc : jm_redfish_login(t, err);
 }
 
+/* A simulated service says so in each of its chassis; nothing that it says is a measurement. */
+struct maker {
+    const struct jm_rf_set *set;
+    bool simulated;
+};
+
+static void look_at_maker(void *self, const char *uri)
+{
+    struct maker *k = self;
+    (void)uri;
+    k->simulated |= strcmp(k->set->make, "JOULEMARK") == 0 && strstr(k->set->product, "SIMULATED") != NULL;
+}
+
 static int look(struct jm_meter *m, const struct jm_meter_env *env, const struct jm_instrument *in,
                 struct jm_domain_tree *tree, struct jm_err *err)
 {
@@ -393,15 +406,19 @@ static int look(struct jm_meter *m, const struct jm_meter_env *env, const struct
     struct jm_rf_set all;
     char skipped[192];
     int64_t asked = 0;
+    struct maker maker = {.set = &all};
     jm_rf_set_init(&all, NULL);
     int rc = begin(f, env, in, err);
     int64_t begun = rc ? 0 : jm_clock_mono(&f->talk.http.clock);
     if (!rc)
-        rc = jm_redfish_discover(&f->talk, conf, &all, &asked, skipped, NULL, NULL, err);
+        rc = jm_redfish_discover(&f->talk, conf, &all, &asked, skipped, look_at_maker, &maker, err);
     int64_t each = asked ? (jm_clock_mono(&f->talk.http.clock) - begun) / asked : 0;
     f->talk.may_relog = true;
     if (!rc)
         rc = by_source(m, f, &all, conf, env, in, tree, err);
+    m->simulated = maker.simulated;
+    for (size_t i = 0; m->simulated && i < m->n_chan; i++)
+        m->chan[i].provenance = JM_P_SIMULATED;
     if (!rc)
         rc = jm_meter_add_fact(m, err, "redfish.requests", "%lld to look around, %zu a reading",
                                (long long)asked, f->n_resources);

@@ -490,8 +490,11 @@ int jm_snmp_find(struct jm_meter *m, const struct jm_meter_env *env, const struc
     if (rc == 1)
         jm_snmp_value_oid(&v, &q.system);
     rc = jm_meter_add_fact(m, err, "object_id", "%s", jm_snmp_oid_text(&q.system, text, sizeof text));
-    if (!rc && jm_snmp_io_get(&q.s->io, &q.clock, &descr, &v, &q.why) == 1 && v.type == JM_SNMP_OCTETS)
+    if (!rc && jm_snmp_io_get(&q.s->io, &q.clock, &descr, &v, &q.why) == 1 && v.type == JM_SNMP_OCTETS) {
         rc = jm_meter_add_fact(m, err, "descr", "%.*s", (int)(v.bytes.n < 150 ? v.bytes.n : 150), v.bytes.p);
+        m->simulated =
+            jm_span_starts(v.bytes, JM_SPAN("JOULEMARK")) && jm_span_find(v.bytes, JM_SPAN("SIMULATED")) >= 0;
+    }
     if (rc)
         return rc;
     q.found = malloc(sizeof *q.found);
@@ -521,6 +524,8 @@ int jm_snmp_find(struct jm_meter *m, const struct jm_meter_env *env, const struc
             "the agent at %.80s (sysObjectID %s) has no power or energy that the table of PDUs knows; "
             "`vendor` asks for one maker's objects, docs/instruments.md lists them",
             q.conf->address, q.system.n ? jm_snmp_oid_text(&q.system, text, sizeof text) : "not told");
+    for (size_t i = 0; m->simulated && i < m->n_chan; i++)
+        m->chan[i].provenance = JM_P_SIMULATED;
     for (size_t i = 0; i < in->n_feed; i++) {
         jm_instrument_device(in, in->feed[i].part, text);
         size_t k = 0;

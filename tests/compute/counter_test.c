@@ -245,6 +245,27 @@ static void coarse(void **state)
     is(&e, JM_S_BELOW_RESOLUTION);
 }
 
+/* An outlet's register in steps of 0.1 kWh, kept as multiples of 100 J, at 3 kW: a step of 360 kJ each 120 s.
+ * Still for two minutes it is not frozen; 600 s (5 steps) tell too little; 3600 s are 10.8 MJ, each end
+ * somewhere in its step: a standard uncertainty of 360 kJ / sqrt(6). */
+static void steps_of_many_counts(void **state)
+{
+    (void)state;
+    struct jm_channel c = channel();
+    c.scale10 = 2;
+    c.period_ns = S;
+    c.offset_tol = 360e3;
+    n = 0;
+    for (int t = 0; t < 3900; t++)
+        put(t * S, 3600 * (uint64_t)((3000 * (int64_t)t + 77777) / 360000));
+    struct jm_energy e = energy(&c, 100 * S, 700 * S);
+    is(&e, JM_S_BELOW_RESOLUTION);
+    e = energy(&c, 100 * S, 3700 * S);
+    is(&e, JM_S_OK);
+    near(e.joules, 10.8e6, 360e3);
+    assert_true(e.u >= 360e3 / sqrt(6) && e.u <= 360e3);
+}
+
 /* PAPI#525, pyJoules#17: two reads within a refresh period show no energy. That is not 0 J. */
 static void below_resolution(void **state)
 {
@@ -407,12 +428,23 @@ static void mirrored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain),     cmocka_unit_test(wrap),          cmocka_unit_test(implausible_wrap),
-        cmocka_unit_test(ambiguous), cmocka_unit_test(unsigned_safe), cmocka_unit_test(reset),
-        cmocka_unit_test(frozen),    cmocka_unit_test(coarse),        cmocka_unit_test(below_resolution),
-        cmocka_unit_test(gaps),      cmocka_unit_test(lost),          cmocka_unit_test(suspended),
-        cmocka_unit_test(jump),      cmocka_unit_test(arguments),     cmocka_unit_test(step_in_the_edge),
+        cmocka_unit_test(plain),
+        cmocka_unit_test(wrap),
+        cmocka_unit_test(implausible_wrap),
+        cmocka_unit_test(ambiguous),
+        cmocka_unit_test(unsigned_safe),
+        cmocka_unit_test(reset),
+        cmocka_unit_test(frozen),
+        cmocka_unit_test(coarse),
+        cmocka_unit_test(below_resolution),
+        cmocka_unit_test(gaps),
+        cmocka_unit_test(lost),
+        cmocka_unit_test(suspended),
+        cmocka_unit_test(jump),
+        cmocka_unit_test(arguments),
+        cmocka_unit_test(step_in_the_edge),
         cmocka_unit_test(mirrored),
+        cmocka_unit_test(steps_of_many_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,7 @@ static struct jm_channel channel(const struct inst *in)
                            .period_ns = llround(in->c.period_s * NS),
                            .window_ns = llround(in->c.window_s * NS),
                            .gain_tol = in->c.tol,
-                           .offset_tol = in->c.quantum / 2,
+                           .offset_tol = in->kind->counter ? in->c.quantum : in->c.quantum / 2,
                            .flags = in->kind->stamped ? JM_CHF_STAMPED : 0};
     c.sem = in->kind->partial                  ? JM_G_PARTIAL
             : !(in->c.window_s > 0)            ? JM_G_INSTANT
