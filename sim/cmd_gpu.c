@@ -175,6 +175,25 @@ static const char *library_path(const struct options *o, char *buf, size_t n)
     return buf;
 }
 
+/* Of the makers that are in the state: the variable that names the library, and the library. */
+static const struct {
+    unsigned vendor;
+    const char *variable, *file;
+} makers[] = {
+    {0x1002, "JM_AMDSMI_LIB", "libamd_smi.so"},
+    {0x1da3, "JM_HLML_LIB", "libhlml.so"},
+};
+
+static bool maker_library(const struct options *o, const struct simgpu *s, size_t i, char *out, size_t n)
+{
+    if (!simgpu_has_vendor(s, makers[i].vendor))
+        return false;
+    snprintf(out, n, "%s/accel/%s", o->dir, makers[i].file); /* installed */
+    if (access(out, R_OK) != 0)
+        snprintf(out, n, "%s/../accel/%s", o->dir, makers[i].file); /* a build folder */
+    return access(out, R_OK) == 0;
+}
+
 static void child(struct options *o, struct simgpu *s, const sigset_t *mask)
 {
     char buf[2 * PATH_MAX];
@@ -188,6 +207,9 @@ static void child(struct options *o, struct simgpu *s, const sigset_t *mask)
     }
     setenv(SIMGPU_ENV, o->path, 1);
     setenv("JM_NVML_LIB", o->library, 1);
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+        if (maker_library(o, s, i, buf, sizeof buf))
+            setenv(makers[i].variable, buf, 1);
     if (!o->old)
         setenv("LD_LIBRARY_PATH", library_path(o, buf, sizeof buf), 1);
     sigprocmask(SIG_SETMASK, mask, NULL);
@@ -262,6 +284,9 @@ static int run(struct options *o, struct simgpu *s)
     } else {
         char buf[2 * PATH_MAX];
         printf("export %s='%s'\nexport JM_NVML_LIB='%s'\n", SIMGPU_ENV, o->path, o->library);
+        for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+            if (maker_library(o, s, i, buf, sizeof buf))
+                printf("export %s='%s'\n", makers[i].variable, buf);
         if (!o->old)
             printf("export LD_LIBRARY_PATH='%s'\n", library_path(o, buf, sizeof buf));
         if (fflush(stdout) != 0)

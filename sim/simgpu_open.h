@@ -41,6 +41,15 @@ int64_t simgpu_advance(struct simgpu *s, int64_t dt_ns);
 /* Moves the virtual clock to t where it is not already later. 0 or -EINVAL with the real clock. */
 int simgpu_advance_to(struct simgpu *s, int64_t t_ns);
 
+/* Is there a device of this PCI vendor? */
+static inline bool simgpu_has_vendor(const struct simgpu *s, unsigned vendor)
+{
+    for (uint32_t i = 0; i < s->h->gpu_count; i++)
+        if ((s->g[i].pci_device_id & 0xffff) == vendor)
+            return true;
+    return false;
+}
+
 static inline const struct simgpu_seg *simgpu_segs(const struct simgpu *s, const struct simgpu_gpu *g)
 {
     return (const struct simgpu_seg *)(const void *)(s->base + g->seg_at);

@@ -25,7 +25,7 @@ static struct {
 
 /* Whoever finds this symbol knows that nothing in this library is a measurement. */
 extern const char joulemark_sim_gpu_version[];
-NVML_API const char joulemark_sim_gpu_version[] = JM_VERSION;
+SIM_PUBLIC const char joulemark_sim_gpu_version[] = JM_VERSION;
 
 const char *joulemark_sim_gpu_error(void);
 /* Why the last nvmlInit failed, one sentence; empty when it did not. */
@@ -150,6 +150,13 @@ static nvmlReturn_t start(void)
         } else if (simgpu_open(&s, path, lib.why, sizeof lib.why) != 0) {
             r = NVML_ERROR_OPERATING_SYSTEM;
         }
+#ifndef SIM_NVML_INSIDE
+        if (!r && !simgpu_has_vendor(s, 0x10de)) {
+            snprintf(lib.why, sizeof lib.why, "none of the simulated devices is NVIDIA's.");
+            r = NVML_ERROR_DRIVER_NOT_LOADED;
+            simgpu_close(s);
+        }
+#endif
         if (!r) {
             struct sim_call c = {.s = s, .gpu = -1, .now = simgpu_now(s)};
             const struct simgpu_fault *f = sim_fault_find(&c, SIMGPU_FAULT_INIT, SIMGPU_W_ALL);

@@ -8,7 +8,14 @@
 
 /* Every symbol of the current interface. The second build of this library, libnvidia-ml-old.so.1, stands for
  * a driver of the R340 to R390 time: what is NVML_NEW is not there, so that dlsym() finds nothing. */
-#define NVML_API __attribute__((visibility("default")))
+#define SIM_PUBLIC __attribute__((visibility("default")))
+/* Inside the simulated libraries of other makers (sim/accel) it is the engine below, and none of its names
+ * shows. */
+#ifdef SIM_NVML_INSIDE
+#define NVML_API __attribute__((visibility("hidden")))
+#else
+#define NVML_API SIM_PUBLIC
+#endif
 #ifdef SIM_NVML_OLD
 #define NVML_NEW __attribute__((visibility("hidden")))
 #else

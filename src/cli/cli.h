@@ -36,7 +36,8 @@ struct jm_common {
     bool json, verbose, quiet;
     int color; /* enum jm_color */
     const char *config;
-    const char *sysfs_root, *proc_root, *dev_root, *nvml_lib, *devices, *meters, *replay, *yokogawa, *ptd;
+    const char *sysfs_root, *proc_root, *dev_root, *nvml_lib, *amdsmi_lib, *hlml_lib, *devices, *meters,
+        *replay, *yokogawa, *ptd;
     double tdp_w;                      /* 0: no estimate */
     struct jm_instruments instruments; /* `meters:` of the configuration */
 };
@@ -114,9 +115,24 @@ struct jm_common {
          JM_OPT_STR,     JM_OPT_AT(jm_common, dev_root),                                                       \
          .arg = "DIR",   .help = "Look for devices below this folder.",                                        \
          .deflt = "/dev"},                                                                                     \
+        {"nvml-lib",                                                                                           \
+         0,                                                                                                    \
+         JM_OPT_STR,                                                                                           \
+         JM_OPT_AT(jm_common, nvml_lib),                                                                       \
+         .arg = "FILE",                                                                                        \
+         .help = "NVML library to load.",                                                                      \
+         .deflt = "JM_NVML_LIB, else libnvidia-ml.so.1"},                                                      \
+        {"amdsmi-lib",                                                                                         \
+         0,                                                                                                    \
+         JM_OPT_STR,                                                                                           \
+         JM_OPT_AT(jm_common, amdsmi_lib),                                                                     \
+         .arg = "FILE",                                                                                        \
+         .help = "AMD SMI or ROCm SMI library to load.",                                                       \
+         .deflt = "JM_AMDSMI_LIB, else libamd_smi.so, else librocm_smi64.so"},                                 \
     {                                                                                                          \
-        "nvml-lib", 0, JM_OPT_STR, JM_OPT_AT(jm_common, nvml_lib),                                             \
-            .arg = "FILE", .help = "NVML library to load.", .deflt = "JM_NVML_LIB, else libnvidia-ml.so.1"     \
+        "hlml-lib", 0, JM_OPT_STR, JM_OPT_AT(jm_common, hlml_lib),                                             \
+            .arg = "FILE", .help = "Library of Gaudi accelerators to load.",                                   \
+            .deflt = "JM_HLML_LIB, else libhlml.so"                                                            \
     }
 
 struct jm_cli;

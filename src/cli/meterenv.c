@@ -7,10 +7,16 @@
 
 #include "base/banned.h"
 
+/* The option, else the variable where it is set and not empty. */
+static const char *library(const char *option, const char *variable)
+{
+    const char *v = getenv(variable);
+    return option ? option : v && v[0] ? v : NULL;
+}
+
 void jm_cli_meter_env(const struct jm_cli *cli, struct jm_meter_env *env)
 {
     const struct jm_common *c = cli->common;
-    const char *lib = getenv("JM_NVML_LIB");
     static _Thread_local char host[256];
     const char *called = getenv("JOULEMARK_HOST");
     if (called && called[0])
@@ -20,9 +26,9 @@ void jm_cli_meter_env(const struct jm_cli *cli, struct jm_meter_env *env)
     *env = (struct jm_meter_env){.sysfs_root = c->sysfs_root,
                                  .proc_root = c->proc_root,
                                  .dev_root = c->dev_root,
-                                 .nvml_lib = c->nvml_lib     ? c->nvml_lib
-                                             : lib && lib[0] ? lib
-                                                             : NULL,
+                                 .nvml_lib = library(c->nvml_lib, "JM_NVML_LIB"),
+                                 .amdsmi_lib = library(c->amdsmi_lib, "JM_AMDSMI_LIB"),
+                                 .hlml_lib = library(c->hlml_lib, "JM_HLML_LIB"),
                                  .devices = c->devices,
                                  .replay_path = c->replay,
                                  .yokogawa = c->yokogawa,

@@ -38,14 +38,32 @@ void jm_fmeter_close(struct jm_meter *m)
         shut(f->src[i].fd2);
         shut(f->src[i].guard);
     }
-    if (f)
+    for (size_t i = 0; f && i < f->n_batch; i++)
+        f->batch[i]->free(f->batch[i]);
+    if (f) {
         free(f->src);
+        free(f->batch);
+    }
     free(f);
     jm_meter_dispose(m);
 }
 
-int jm_fmeter_add(struct jm_meter *m, const char *path, const char *path2, const char *guard,
-                  struct jm_channel **chan, struct jm_fsrc **src, struct jm_err *err)
+int jm_fmeter_own(struct jm_meter *m, struct jm_fbatch *b, struct jm_err *err)
+{
+    struct jm_fmeter *f = m->priv;
+    struct jm_fbatch **v = realloc(f->batch, (f->n_batch + 1) * sizeof(struct jm_fbatch *));
+    if (!v) {
+        b->free(b);
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the files of the meter %s", m->ops->name);
+    }
+    f->batch = v;
+    f->batch[f->n_batch++] = b;
+    return 0;
+}
+
+/* With its descriptors, of which path and path2 may be NULL. */
+static int add(struct jm_meter *m, struct jm_fsrc s, const char *path, const char *path2, const char *guard,
+               struct jm_channel **chan, struct jm_fsrc **src, struct jm_err *err)
 {
     struct jm_fmeter *f = m->priv;
     if (f->n == f->cap) {
@@ -56,11 +74,10 @@ int jm_fmeter_add(struct jm_meter *m, const char *path, const char *path2, const
         f->src = v;
         f->cap = cap;
     }
-    struct jm_fsrc s = {.fd = -1, .fd2 = -1, .guard = -1};
     const char *bad = path;
-    if ((s.fd = jm_sysfs_open(path)) >= 0 && path2)
+    if (path && (s.fd = jm_sysfs_open(path)) >= 0 && path2)
         s.fd2 = jm_sysfs_open(bad = path2);
-    int rc = s.fd < 0 ? s.fd : path2 && s.fd2 < 0 ? s.fd2 : 0;
+    int rc = path && s.fd < 0 ? s.fd : path2 && s.fd2 < 0 ? s.fd2 : 0;
     if (rc == 0 && guard) {
         s.guard = jm_sysfs_open(guard);
         if (s.guard == -ENOENT)
@@ -77,6 +94,19 @@ int jm_fmeter_add(struct jm_meter *m, const char *path, const char *path2, const
     *chan = c;
     *src = &f->src[f->n++];
     return 0;
+}
+
+int jm_fmeter_add(struct jm_meter *m, const char *path, const char *path2, const char *guard,
+                  struct jm_channel **chan, struct jm_fsrc **src, struct jm_err *err)
+{
+    return add(m, (struct jm_fsrc){.fd = -1, .fd2 = -1, .guard = -1}, path, path2, guard, chan, src, err);
+}
+
+int jm_fmeter_add_field(struct jm_meter *m, struct jm_fbatch *b, int field, const char *guard,
+                        struct jm_channel **chan, struct jm_fsrc **src, struct jm_err *err)
+{
+    struct jm_fsrc s = {.fd = -1, .fd2 = -1, .guard = -1, .batch = b, .field = field};
+    return add(m, s, NULL, NULL, guard, chan, src, err);
 }
 
 static int look(const struct jm_fsrc *s, int64_t *value)
@@ -120,11 +150,28 @@ static enum jm_status judge(const struct jm_channel *c, const struct jm_fsrc *s,
     return JM_S_OK;
 }
 
+static void read_field(const struct jm_fsrc *s, const struct jm_channel *c, uint64_t pass,
+                       const struct jm_clock *clock, struct jm_reading *r)
+{
+    struct jm_fbatch *b = s->batch;
+    if (b->pass != pass) {
+        b->pass = pass;
+        b->t0 = r->t0;
+        b->rc = b->load(b);
+        b->t1 = jm_clock_mono(clock);
+    }
+    r->t0 = b->t0;
+    r->t1 = b->t1;
+    enum jm_status st = b->rc ? jm_sysfs_status(b->rc) : b->pick(b, s->field, &r->value);
+    r->status = (uint8_t)(st == JM_S_OK ? judge(c, s, r->value) : st);
+}
+
 size_t jm_fmeter_read(struct jm_meter *m, const struct jm_clock *clock, enum jm_read_set set,
                       struct jm_reading *out)
 {
-    const struct jm_fmeter *f = m->priv;
+    struct jm_fmeter *f = m->priv;
     size_t n = 0, lost = 0;
+    f->pass++;
     for (size_t i = 0; i < f->n; i++) {
         const struct jm_channel *c = &m->chan[i];
         if (!jm_meter_in_set(c, set))
@@ -134,6 +181,10 @@ size_t jm_fmeter_read(struct jm_meter *m, const struct jm_clock *clock, enum jm_
         r->t0 = jm_clock_mono(clock);
         if (asleep(&f->src[i])) {
             r->status = JM_S_SUSPENDED;
+        } else if (f->src[i].batch) {
+            read_field(&f->src[i], c, f->pass, clock, r);
+            lost += r->status == JM_S_LOST;
+            continue;
         } else {
             int rc = look(&f->src[i], &r->value);
             r->status = (uint8_t)(rc ? jm_sysfs_status(rc) : judge(c, &f->src[i], r->value));

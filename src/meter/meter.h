@@ -27,6 +27,8 @@ struct jm_meter_env {
     const char *proc_root;   /* "/proc" */
     const char *dev_root;    /* "/dev" */
     const char *nvml_lib;    /* "libnvidia-ml.so.1" */
+    const char *hlml_lib;    /* "libhlml.so" */
+    const char *amdsmi_lib;  /* AMD SMI or ROCm SMI; NULL: what is installed */
     const char *devices;     /* GPU selection by CUDA's rules: "0,2", "GPU-8932f937", "MIG-..."; NULL: all */
     const char *replay_path; /* run file that replay plays; NULL: no replay */
     const char *yokogawa;    /* address of a power analyzer, with options; NULL: none */

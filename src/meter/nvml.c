@@ -20,7 +20,7 @@ static int judge(struct jm_nvml_session *s, const struct jm_meter_env *env, stru
     }
     if (ok)
         jm_probe_set(out, JM_PROBE_OK, "", "%zu of %zu GPUs, driver %s%s%s%s", ok, s->n,
-                     s->driver[0] ? s->driver : "unknown", s->api.simulated ? ", SIMULATED" : "",
+                     s->driver[0] ? s->driver : "unknown", s->api.lib.simulated ? ", SIMULATED" : "",
                      s->note[0] ? "; " : "", s->note);
     else if (s->n == 0)
         jm_probe_set(out, JM_PROBE_ABSENT, "", "the driver is loaded, but it has no GPU");
@@ -93,7 +93,7 @@ static int nvml_open(const struct jm_meter_env *env, struct jm_domain_tree *tree
         return rc;
     }
     snprintf(m->instance, sizeof m->instance, "%.95s", s->lib);
-    m->simulated = s->api.simulated != NULL;
+    m->simulated = s->api.lib.simulated;
     if (s->note[0])
         jm_logf(env->log, JM_LOG_WARN, "nvml", "%s", s->note);
     *out = m;

@@ -1,40 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "meter/nvml_api.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/banned.h"
 
-static void *first_symbol(void *lib, const char *const *names)
-{
-    void *p = NULL;
-    for (; *names && !p; names++)
-        p = dlsym(lib, *names);
-    return p;
-}
-
 int jm_nvml_load(struct jm_nvml_api *a, const char *lib, struct jm_err *err)
 {
     *a = (struct jm_nvml_api){0};
-    a->lib = dlopen(lib, RTLD_NOW | RTLD_LOCAL);
-    if (!a->lib) {
-        const char *why = dlerror();
-        size_t n = strlen(lib);
-        if (why && strncmp(why, lib, n) == 0 && strncmp(why + n, ": ", 2) == 0)
-            why += n + 2; /* the loader names it again */
-        return jm_err_set(err, JM_EABSENT, "%s cannot be loaded: %s", lib, why ? why : "unknown reason");
-    }
-#define FIND(member, type, ...)                                                                              \
-    {                                                                                                        \
-        void *p = first_symbol(a->lib, (const char *const[]){__VA_ARGS__, NULL});                            \
-        memcpy(&a->member, &p, sizeof p);                                                                    \
-    }
-    JM_NVML_SYMBOLS(FIND)
-#undef FIND
-    const char *const *sim = dlsym(a->lib, "joulemark_sim_gpu_version");
-    a->simulated = sim ? "simulated" : NULL;
+    int rc = jm_dynlib_open(&a->lib, (const char *const[]){lib, NULL}, err);
+    if (rc)
+        return rc;
+#define LOAD(member, type, ...) JM_DYNLIB_LOAD(a, &a->lib, member, __VA_ARGS__)
+    JM_NVML_SYMBOLS(LOAD)
+#undef LOAD
     if (a->init && a->shutdown && a->count && a->by_index)
         return 0;
     jm_nvml_unload(a);
@@ -47,8 +27,7 @@ int jm_nvml_load(struct jm_nvml_api *a, const char *lib, struct jm_err *err)
 
 void jm_nvml_unload(struct jm_nvml_api *a)
 {
-    if (a->lib)
-        dlclose(a->lib);
+    jm_dynlib_close(&a->lib);
     *a = (struct jm_nvml_api){0};
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "meter/dynlib.h"
 #include "model/words.h"
 
 typedef void *jm_nvml_dev;
@@ -136,11 +137,8 @@ struct jm_nvml_temp { /* nvmlTemperature_v1_t */
       "nvmlDeviceGetGraphicsRunningProcesses_v2")
 
 struct jm_nvml_api {
-    void *lib;
-    const char *simulated; /* version text of a simulated library, NULL: a real one */
-#define JM_NVML_MEMBER(member, type, ...) __typeof__(type) member;
-    JM_NVML_SYMBOLS(JM_NVML_MEMBER)
-#undef JM_NVML_MEMBER
+    struct jm_dynlib lib;
+    JM_NVML_SYMBOLS(JM_DYNLIB_MEMBER)
 };
 
 /* Loads the library and finds its symbols; JM_EABSENT with the loader's words. Does not initialise it. */

@@ -140,7 +140,7 @@ static struct jm_channel *add(struct builder *b, const struct jm_nvml_src *src, 
     c->unit = unit;
     c->scale10 = scale10;
     c->domain = b->g->domain;
-    c->provenance = b->s->api.simulated ? JM_P_SIMULATED : JM_P_MEASURED;
+    c->provenance = b->s->api.lib.simulated ? JM_P_SIMULATED : JM_P_MEASURED;
     return c;
 }
 

@@ -12,30 +12,11 @@
 
 #define DEFAULT_LIB "libnvidia-ml.so.1"
 
-/* Is there an NVIDIA display device (class 03) on the PCI bus? */
-static bool on_the_bus(const struct jm_meter_env *env)
-{
-    char dir[JM_SYSFS_PATH], path[JM_SYSFS_PATH], text[32];
-    struct jm_names names;
-    bool found = false;
-    if (!jm_sysfs_path(dir, env->sysfs_root, "/sys", "bus/pci/devices") || jm_sysfs_dir(dir, "", &names))
-        return false;
-    for (size_t i = 0; i < names.n && !found; i++) {
-        if (!jm_sysfs_path(path, dir, "", "%s/vendor", names.v[i]) ||
-            jm_sysfs_text(path, text, sizeof text) <= 0 || strcmp(text, "0x10de") != 0)
-            continue;
-        found = jm_sysfs_path(path, dir, "", "%s/class", names.v[i]) &&
-                jm_sysfs_text(path, text, sizeof text) > 0 && strncmp(text, "0x03", 4) == 0;
-    }
-    jm_names_release(&names);
-    return found;
-}
-
 static int no_library(const struct jm_meter_env *env, struct jm_probe *p, struct jm_err *err, const char *why)
 {
     struct jm_probe own;
     p = p ? p : &own;
-    if (on_the_bus(env))
+    if (jm_sysfs_pci_has(env->sysfs_root, 0x10de, 0x03)) /* a display device */
         jm_probe_set(p, JM_PROBE_ABSENT, "sudo ubuntu-drivers install --gpgpu",
                      "an NVIDIA GPU is on the PCI bus, but its driver's library is not: %s", why);
     else

@@ -274,6 +274,50 @@ int jm_sysfs_package_rank(const char *root, int cpu)
     return rank;
 }
 
+int jm_sysfs_hex(const char *path, uint64_t *out)
+{
+    char text[32];
+    int n = jm_sysfs_text(path, text, sizeof text);
+    uint64_t v = 0;
+    if (n < 0)
+        return n;
+    int i = n > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 2 : 0;
+    if (i == n || n - i > 16)
+        return -EBADMSG;
+    for (; i < n; i++) {
+        int c = text[i], d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        d = c >= 'A' && c <= 'F' ? c - 'A' + 10 : d;
+        if (d < 0)
+            return -EBADMSG;
+        v = v << 4 | (uint64_t)d;
+    }
+    *out = v;
+    return 0;
+}
+
+static bool hex_file(const char *dir, const char *device, const char *file, uint64_t *out)
+{
+    char path[JM_SYSFS_PATH];
+    return jm_sysfs_path(path, dir, "", "%s/%s", device, file) && jm_sysfs_hex(path, out) == 0;
+}
+
+bool jm_sysfs_pci_has(const char *sysfs_root, unsigned vendor, int base_class)
+{
+    char dir[JM_SYSFS_PATH];
+    struct jm_names names;
+    bool found = false;
+    if (!jm_sysfs_path(dir, sysfs_root, "/sys", "bus/pci/devices") || jm_sysfs_dir(dir, "", &names))
+        return false;
+    for (size_t i = 0; i < names.n && !found; i++) {
+        uint64_t v, class;
+        found = hex_file(dir, names.v[i], "vendor", &v) && v == vendor &&
+                (base_class < 0 ||
+                 (hex_file(dir, names.v[i], "class", &class) && class >> 16 == (uint64_t)base_class));
+    }
+    jm_names_release(&names);
+    return found;
+}
+
 enum jm_status jm_sysfs_status(int e)
 {
     switch (-e) {

@@ -24,7 +24,9 @@ bool jm_sysfs_exists(const char *path);
 int jm_sysfs_text(const char *path, char *buf, size_t cap);
 /* A file that holds one decimal integer; 0 or -errno (-EBADMSG: other text, -ERANGE: does not fit). */
 int jm_sysfs_i64(const char *path, int64_t *out);
-/* The same from the text of such a file. */
+/* A file that holds one number in hexadecimal, with or without 0x: "0x10de", as those of PCI devices do. */
+int jm_sysfs_hex(const char *path, uint64_t *out);
+/* The decimal one from the text of such a file. */
 int jm_sysfs_number(struct jm_span text, int64_t *out);
 /* The same by one pread from an open descriptor. Never allocates. */
 int jm_sysfs_pread(int fd, int64_t *out);
@@ -42,6 +44,10 @@ int jm_sysfs_list_first(const char *path);
 
 /* Packages counted from 0 in order of their physical ids (which may be 36 and 2364): that of a CPU, or -1. */
 int jm_sysfs_package_rank(const char *sysfs_root, int cpu);
+
+/* Is there a PCI device of this vendor and base class (0x03 display, 0x12 processing accelerator; -1: any)?
+ */
+bool jm_sysfs_pci_has(const char *sysfs_root, unsigned vendor, int base_class);
 
 struct jm_names {
     char (*v)[JM_SYSFS_TEXT];

@@ -1,54 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The NVML meter on the simulated GPUs, in virtual time and against their exact energy. */
-#include "fix.h"
+#include "simfix.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "simgpu_conf.h"
-#include "simgpu_truth.h"
-
-struct sim {
-    struct fix *f;
-    struct simgpu *s;
-    char lib[512], path[512];
-};
-
-/* Lines of the configuration, "key value" or "gpu N key value". */
-static void start(struct sim *s, struct fix *f, const char *lib, const char *lines)
+static void start_nvml(struct sim *s, struct fix *f, const char *lib, const char *lines)
 {
-    char why[256] = "", copy[2048], *save = copy;
-    struct simgpu_conf *c = malloc(sizeof *c);
-    const char *build = getenv("JM_BUILD");
-    *s = (struct sim){.f = f};
-    assert_non_null(c);
-    assert_int_equal(simgpu_conf_init(c), 0);
-    snprintf(copy, sizeof copy, "virtual\nseed 7\n%s", lines);
-    for (char *line; (line = strsep(&save, "\n"));)
-        if (*line && simgpu_conf_line(c, line, "test", why, sizeof why))
-            fail_msg("%s", why);
-    if (simgpu_conf_apply(c, why, sizeof why))
-        fail_msg("%s", why);
-    snprintf(s->path, sizeof s->path, "%s/state", f->t.root);
-    if (simgpu_create(c, s->path, why, sizeof why))
-        fail_msg("%s", why);
-    simgpu_conf_release(c);
-    free(c);
-    if (simgpu_open(&s->s, s->path, why, sizeof why))
-        fail_msg("%s", why);
-    setenv("JOULEMARK_SIM_GPU", s->path, 1);
-    snprintf(s->lib, sizeof s->lib, "%s/sim/gpu/%s", build ? build : ".", lib);
+    char path[128];
+    snprintf(path, sizeof path, "gpu/%s", lib);
+    start(s, f, path, lines);
     f->env.nvml_lib = s->lib;
-    f->env.clock = jm_clock_virtual(&f->vc, (int64_t *)&s->s->h->now_ns);
-}
-
-static void stop(struct sim *s)
-{
-    if (s->f->m)
-        s->f->m->ops->close(s->f->m);
-    s->f->m = NULL;
-    simgpu_close(s->s);
 }
 
 static const struct jm_channel *named(struct fix *f, int gpu, const char *name)
@@ -94,7 +55,7 @@ static void profiles(void **state)
         struct sim s;
         char conf[128];
         snprintf(conf, sizeof conf, "gpus 2\n%s\nwaveform const:300W", rows[i].conf);
-        start(&s, f, "libnvidia-ml.so.1", conf);
+        start_nvml(&s, f, "libnvidia-ml.so.1", conf);
         simgpu_advance(s.s, 5 * JM_NS_PER_S);
         jm_domain_tree_release(&f->tree);
         fix_open(f, &jm_meter_nvml);
@@ -116,8 +77,8 @@ static void counter_is_the_truth(void **state)
 {
     struct fix *f = *state;
     struct sim s;
-    start(&s, f, "libnvidia-ml.so.1",
-          "gpus 8\nprofile h100\nwaveform cycle:700W@4s,300W@11s\ncall-cost 20us");
+    start_nvml(&s, f, "libnvidia-ml.so.1",
+               "gpus 8\nprofile h100\nwaveform cycle:700W@4s,300W@11s\ncall-cost 20us");
     simgpu_advance(s.s, 3 * JM_NS_PER_S);
     fix_open(f, &jm_meter_nvml);
     int64_t t0 = simgpu_now(s.s);
@@ -145,10 +106,10 @@ static void faults(void **state)
 {
     struct fix *f = *state;
     struct sim s;
-    start(&s, f, "libnvidia-ml.so.1",
-          "gpus 3\nprofile h100\nwaveform const:300W\nfault kind=lost,gpu=0,at=10s\n"
-          "fault kind=entry,gpu=1,what=average,at=10s,code=999\nfault "
-          "kind=value,gpu=2,what=instant,at=10s,value=563212W");
+    start_nvml(&s, f, "libnvidia-ml.so.1",
+               "gpus 3\nprofile h100\nwaveform const:300W\nfault kind=lost,gpu=0,at=10s\n"
+               "fault kind=entry,gpu=1,what=average,at=10s,code=999\nfault "
+               "kind=value,gpu=2,what=instant,at=10s,value=563212W");
     simgpu_advance(s.s, 3 * JM_NS_PER_S);
     fix_open(f, &jm_meter_nvml);
     int64_t t = s.s->h->start_ns;
@@ -167,8 +128,9 @@ static void periods(void **state)
     struct fix *f = *state;
     struct sim s;
     size_t moved = 0;
-    start(&s, f, "libnvidia-ml.so.1",
-          "gpus 2\nprofile h100\nwaveform cycle:700W@130ms,300W@170ms\ncall-cost 30us\ngpu 1 refresh 20ms");
+    start_nvml(
+        &s, f, "libnvidia-ml.so.1",
+        "gpus 2\nprofile h100\nwaveform cycle:700W@130ms,300W@170ms\ncall-cost 30us\ngpu 1 refresh 20ms");
     simgpu_advance(s.s, 3 * JM_NS_PER_S);
     fix_open(f, &jm_meter_nvml);
     assert_int_equal(jm_meter_measure_periods(f->m, &f->env.clock, 2 * JM_NS_PER_S, &moved, &f->err), 0);
@@ -189,8 +151,8 @@ static void old_driver(void **state)
 {
     struct fix *f = *state;
     struct sim s;
-    start(&s, f, "libnvidia-ml-old.so.1",
-          "gpus 1\nprofile a100\nwaveform const:250W\nprocess pid=4242,gpu=0");
+    start_nvml(&s, f, "libnvidia-ml-old.so.1",
+               "gpus 1\nprofile a100\nwaveform const:250W\nprocess pid=4242,gpu=0");
     simgpu_advance(s.s, 3 * JM_NS_PER_S);
     fix_open(f, &jm_meter_nvml);
     const struct jm_channel *p = named(f, 0, "power.usage");
@@ -207,8 +169,8 @@ static void mig(void **state)
 {
     struct fix *f = *state;
     struct sim s;
-    start(&s, f, "libnvidia-ml.so.1",
-          "gpus 2\nprofile h100\nwaveform const:295W\ngpu 1 mig 1g.10gb+1g.10gb+2g.20gb");
+    start_nvml(&s, f, "libnvidia-ml.so.1",
+               "gpus 2\nprofile h100\nwaveform const:295W\ngpu 1 mig 1g.10gb+1g.10gb+2g.20gb");
     simgpu_advance(s.s, 3 * JM_NS_PER_S);
     f->env.devices = s.s->g[1].mig[1].uuid;
     fix_open(f, &jm_meter_nvml);
@@ -223,9 +185,9 @@ static void processes(void **state)
     struct fix *f = *state;
     struct sim s;
     bool used[3];
-    start(&s, f, "libnvidia-ml.so.1",
-          "gpus 3\nprofile h100\nwaveform const:295W\nprocess pid=4242,gpu=1\nprocess pid=4243,gpu=2\n"
-          "fault kind=stride,gpu=2");
+    start_nvml(&s, f, "libnvidia-ml.so.1",
+               "gpus 3\nprofile h100\nwaveform const:295W\nprocess pid=4242,gpu=1\nprocess pid=4243,gpu=2\n"
+               "fault kind=stride,gpu=2");
     tree_put(&f->t, "4242/stat", "4242 (engine) S 4000 1 1");
     tree_put(&f->t, "4243/stat", "4243 (engine) S 4000 1 1");
     fix_open(f, &jm_meter_nvml);
