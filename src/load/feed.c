@@ -243,10 +243,15 @@ static void begin_follow(struct jm_worker *w, struct jm_slot *s, struct jm_alarm
     m.item = a->item;
     m.item.due = a->due;
     jm_prompt_init(&m.prompt);
-    if (make(w, &m, a->item.talk)) {
+    int64_t n = atomic_fetch_add(&w->l->next_id, 1);
+    bool cut = capped(w, n); /* others took the last places while this turn thought */
+    m.item.id = w->l->cfg.first_id + n;
+    if (!cut && make(w, &m, a->item.talk)) {
         m.item.due = a->due;
         begin(w, s, &m);
     } else {
+        if (cut)
+            atomic_fetch_add(&w->l->talks_cut, 1);
         jm_talk_free(a->item.talk);
         jm_worker_idle(w, s);
     }
