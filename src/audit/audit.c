@@ -325,6 +325,8 @@ const struct jm_finding_kind jm_finding_table[] = {
      "the instrument's own clock is wrong"},
     {"instrument.absent", "instrument.configured", JM_CONCERNS_ENERGY, "warning",
      "an instrument of the configuration could not be read"},
+    {"instrument.late", "instrument.configured", JM_CONCERNS_ENERGY, "warning",
+     "an instrument of the configuration answered only after the recording had begun"},
     {"instrument.tls", "instrument.configured", JM_CONCERNS_ENERGY, "warning", "TLS was not verified"},
     {"instrument.replies", "instrument.configured", JM_CONCERNS_ENERGY, "info",
      "raw replies that were not kept"},

@@ -348,6 +348,16 @@ int jm_check_configured(const struct jm_run *run, struct jm_report *r, struct jm
             if (rc)
                 return rc;
         }
+        snprintf(key, sizeof key, "instrument.%.40s.late", m[i].instance);
+        const char *late = m[i].instance[0] ? jm_run_env(run, key) : NULL;
+        if (late) {
+            struct jm_finding *f = jm_report_finding(
+                r, "instrument.late", JM_SEV_WARNING,
+                "the configured instrument %s did not answer at first: %.250s", m[i].instance, late);
+            int rc = jm_finding_at(r, f, -1, err, "%s", m[i].name);
+            if (rc)
+                return rc;
+        }
         snprintf(key, sizeof key, "instrument.%.40s.replies.lost", m[i].instance);
         const char *lost = m[i].instance[0] ? jm_run_env(run, key) : NULL;
         if (lost) {

@@ -66,6 +66,8 @@ struct jm_feed {
 };
 #define JM_FEEDS_MAX 256
 
+struct jm_early;
+struct jm_opening;
 struct jm_instruments;
 
 struct jm_instrument {
@@ -138,17 +140,27 @@ int jm_address_check(const char *address, struct jm_err *err);
 int jm_instrument_open(const struct jm_meter_env *env, const struct jm_instrument *in,
                        struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err);
 
+/* For a configured meter that is no longer alive: opens its entry again. 0: m has the new connection, its
+ * channels and its place are what they were. JM_ECONFLICT: what answers now has other channels. Everything
+ * that may have begun anew (counters) is for the caller to mark. */
+int jm_instrument_reopen(const struct jm_meter_env *env, struct jm_meter *m, struct jm_err *err);
+
 /* All at once, each in its own thread (with a virtual clock: one after the other). Opened or not, each has
- * its row in out (n of them). One that does not come back is left behind: in must then outlive the process's
- * use of it. */
+ * its row in out (n of them). keep: one that may answer later is tried again (meter/opening.h), and one that
+ * hangs goes on; else it is left behind. What hangs uses its entry until it comes back. */
 struct jm_opened {
     const struct jm_instrument *in;
     struct jm_meter *m; /* NULL: why says why not */
     int rc;
     struct jm_err why;
+    unsigned tries;
+    struct jm_early *early;   /* raw replies of opening it; NULL: memory ran out */
+    struct jm_opening *later; /* goes on trying; NULL: over */
 };
 int jm_instruments_open_all(const struct jm_meter_env *env, const struct jm_instrument *const *in, size_t n,
-                            struct jm_domain_tree *tree, struct jm_opened *out, struct jm_err *err);
+                            bool keep, struct jm_domain_tree *tree, struct jm_opened *out,
+                            struct jm_err *err);
+void jm_opened_release(struct jm_opened *o);
 /* Those that a list of meters ("nvml,bmc1"; NULL: all) asks for by kind or name, borrowed, into *out (free
  * it). Returns how many, or JM_ENOMEM. */
 int jm_instruments_select(const struct jm_instruments *list, const char *meters,

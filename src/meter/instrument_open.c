@@ -83,6 +83,7 @@ int jm_instrument_open(const struct jm_meter_env *env, const struct jm_instrumen
     if (rc < 0 || !m)
         return jm_err_set(err, rc < 0 ? rc : JM_EABSENT, "%s: %s", in->name, why.text);
     m->conf = in;
+    m->raw = NULL; /* whoever reads it sets its own */
     snprintf(m->instance, sizeof m->instance, "%s", in->name);
     if (in->interval_ns)
         m->period_ns = in->interval_ns;
@@ -104,4 +105,46 @@ int jm_instrument_open(const struct jm_meter_env *env, const struct jm_instrumen
     }
     *out = m;
     return 0;
+}
+
+static bool same_channels(const struct jm_meter *a, const struct jm_meter *b)
+{
+    bool same = a->n_chan == b->n_chan;
+    for (size_t i = 0; same && i < a->n_chan; i++) {
+        const struct jm_channel *x = &a->chan[i], *y = &b->chan[i];
+        same = strcmp(x->name, y->name) == 0 && strcmp(x->device, y->device) == 0 && x->kind == y->kind &&
+               x->unit == y->unit && x->scale10 == y->scale10 && x->scale2 == y->scale2 && x->sem == y->sem &&
+               x->modulus == y->modulus && x->flags == y->flags;
+    }
+    return same;
+}
+
+int jm_instrument_reopen(const struct jm_meter_env *env, struct jm_meter *m, struct jm_err *err)
+{
+    struct jm_domain_tree tree; /* its place is known already */
+    struct jm_meter *now = NULL;
+    jm_domain_tree_init(&tree);
+    int rc = jm_instruments_topology(env->instruments, env, &tree, err);
+    if (!rc)
+        rc = jm_instrument_open(env, m->conf, &tree, &now, err);
+    jm_domain_tree_release(&tree);
+    if (rc)
+        return rc;
+    if (same_channels(m, now)) {
+        void *priv = m->priv;
+        struct jm_meter_fact *fact = m->fact;
+        size_t n_fact = m->n_fact;
+        m->priv = now->priv;
+        m->fact = now->fact;
+        m->n_fact = now->n_fact;
+        m->alive = now->alive;
+        now->priv = priv;
+        now->fact = fact;
+        now->n_fact = n_fact;
+    } else {
+        rc = jm_err_set(err, JM_ECONFLICT, "%s: what answers there now has other channels than before",
+                        m->conf->name);
+    }
+    now->ops->close(now);
+    return rc;
 }

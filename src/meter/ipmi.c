@@ -191,7 +191,8 @@ static int channels(struct jm_meter *m, const struct jm_meter_env *env, const st
                  ? jm_meter_add_fact(m, err, "statistics_s", "%.3f", (double)first->period_ms / 1000)
                  : 0;
     if (!rc && first->declared)
-        rc = jm_meter_add_fact(m, err, "state", "the BMC says that it does not measure; its value is kept as declared");
+        rc = jm_meter_add_fact(m, err, "state",
+                               "the BMC says that it does not measure; its value is kept as declared");
     if (rc || !first->has_time)
         return rc;
     p->clock_channel = (int)m->n_chan;
@@ -241,6 +242,7 @@ int jm_ipmi_open_way(const struct jm_meter_env *env, const struct jm_instrument 
         return jm_err_set(err, JM_ENOMEM, "out of memory for the meter ipmi");
     }
     m->priv = p;
+    m->raw = env->opening;
     p->way = way;
     p->source = (enum jm_ipmi_source)c->source;
     p->timeout_ms = (int)(in->timeout_ns / JM_NS_PER_MS);
@@ -254,7 +256,12 @@ int jm_ipmi_open_way(const struct jm_meter_env *env, const struct jm_instrument 
     m->deadline_ns = in->timeout_ns;
     m->conf = in;
     snprintf(m->instance, sizeof m->instance, "%s", in->name);
+    struct jm_clock clock = jm_meter_clock(env);
+    int64_t t0 = jm_clock_mono(&clock);
     struct jm_ipmi_power first = jm_ipmi_ask(&p->way, p->source, body, sizeof body, &n, p->timeout_ms);
+    if (n > 0)
+        jm_meter_raw(m, t0, jm_clock_mono(&clock), p->origin, (struct jm_span){(char *)body, (size_t)n},
+                     first.status == JM_S_OK ? 0 : JM_RAW_BAD);
     int rc = first.status == JM_S_OK ? channels(m, env, in, tree, &first, err) : why_not(in, &first, n, err);
     if (rc) {
         ipmi_close(m);

@@ -25,6 +25,9 @@ struct tool {
     size_t fixed; /* arguments that are the same each time */
     char **env;
     char secret[JM_SECRET_MAX + 16]; /* "IPMI_PASSWORD=..." */
+    int out, null;                   /* out: a number that stands for the child's output in fa */
+    bool has_fa;
+    posix_spawn_file_actions_t fa; /* made once: a reading allocates nothing */
     char path[256], host[256], port[8], user[128], interface[32], privilege[32], cipher[8], file[256];
     bool freeipmi;
 };
@@ -42,7 +45,7 @@ static int drink(int fd, char *buf, size_t cap, size_t *n, int64_t until)
     for (;;) {
         int64_t left = until - now_ms();
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        int rc = poll(&p, 1, left > 0 ? (int)left : 0);
+        int rc = left < 0 ? 0 : poll(&p, 1, (int)left); /* output without end always has a next byte */
         if (rc == 0)
             return -ETIMEDOUT;
         if (rc < 0 && errno != EINTR)
@@ -60,20 +63,29 @@ static int drink(int fd, char *buf, size_t cap, size_t *n, int64_t until)
     }
 }
 
-static int spawn(struct tool *t, int out, pid_t *pid)
+static int prepare(struct tool *t)
 {
-    posix_spawn_file_actions_t fa;
-    int rc = posix_spawn_file_actions_init(&fa);
-    if (rc)
-        return -rc;
-    rc = posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
+    t->null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    t->out = t->null < 0 ? -1 : fcntl(t->null, F_DUPFD_CLOEXEC, 3);
+    int rc = t->out < 0 ? errno : posix_spawn_file_actions_init(&t->fa);
+    t->has_fa = !rc;
     if (!rc)
-        rc = posix_spawn_file_actions_adddup2(&fa, out, 1);
+        rc = posix_spawn_file_actions_addopen(&t->fa, 0, "/dev/null", O_RDONLY, 0);
     if (!rc)
-        rc = posix_spawn_file_actions_adddup2(&fa, out, 2);
+        rc = posix_spawn_file_actions_adddup2(&t->fa, t->out, 1);
     if (!rc)
-        rc = posix_spawnp(pid, t->path, &fa, NULL, t->arg, t->env);
-    posix_spawn_file_actions_destroy(&fa);
+        rc = posix_spawn_file_actions_adddup2(&t->fa, t->out, 2);
+    return -rc;
+}
+
+/* The end of the pipe takes the prepared number, and leaves it again: who waits for the pipe's end would else
+ * wait for itself. */
+static int spawn(struct tool *t, int end, pid_t *pid)
+{
+    int rc = dup3(end, t->out, O_CLOEXEC) < 0 ? errno : 0;
+    if (!rc)
+        rc = posix_spawnp(pid, t->path, &t->fa, NULL, t->arg, t->env);
+    dup3(t->null, t->out, O_CLOEXEC);
     return -rc;
 }
 
@@ -191,6 +203,12 @@ static void tool_close(void *self)
 {
     struct tool *t = self;
     explicit_bzero(t->secret, sizeof t->secret);
+    if (t->has_fa)
+        posix_spawn_file_actions_destroy(&t->fa);
+    if (t->out >= 0)
+        close(t->out);
+    if (t->null >= 0)
+        close(t->null);
     free(t->env);
     free(t);
 }
@@ -237,7 +255,10 @@ int jm_ipmi_tool_open(const struct jm_instrument *in, struct jm_ipmi_way *out, s
     if (!t)
         return jm_err_set(err, JM_ENOMEM, "out of memory for the meter ipmi");
     t->freeipmi = c->tool == JM_IPMI_FREEIPMI;
-    int rc = environment(t, in, err);
+    t->out = t->null = -1;
+    int e = prepare(t),
+        rc = e ? jm_err_sys(err, -e, "no %s can be started", t->freeipmi ? "ipmi-dcmi" : "ipmitool")
+               : environment(t, in, err);
     if (rc < 0) {
         tool_close(t);
         return rc;

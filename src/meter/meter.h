@@ -20,6 +20,10 @@
 
 #define JM_METER_OPS_VERSION 1
 
+struct jm_instrument;
+struct jm_instruments;
+struct jm_raw_sink;
+
 /* Where things are looked for; every path can be set, so that every reader can be replayed on a fake tree.
  * NULL means the default. */
 struct jm_meter_env {
@@ -36,7 +40,8 @@ struct jm_meter_env {
     double tdp_w;            /* estimate: CPU TDP in W; 0: estimate not asked for */
     const struct jm_instruments *instruments; /* entries of `meters:` in joulemark.yaml; NULL: none */
     const char *host;                         /* name of this host */
-    struct jm_clock clock;                    /* ops == NULL: the system's */
+    const struct jm_raw_sink *opening; /* open_conf: takes raw replies until it returns; NULL: nobody does */
+    struct jm_clock clock;             /* ops == NULL: the system's */
     const struct jm_log *log;
     /* perf: opens an event of the PMU (type, config) on a CPU, system-wide; a descriptor or -errno. NULL:
      * perf_event_open(2). */
@@ -59,8 +64,6 @@ struct jm_probe {
 };
 
 struct jm_meter_ops;
-struct jm_instrument;
-struct jm_instruments;
 
 /* A fact about the instrument or its device for the run's environment: "nvml.driver" = "580.95.05". */
 struct jm_meter_fact {
@@ -141,7 +144,8 @@ struct jm_meter_ops {
     /* As open, for one entry: in->conf is the conf struct, jm_instrument_domain says where in the tree its
      * channels lie. Talks to the device within in->timeout_ns for each step. Period, accuracy, sanity bound
      * and the instance's name are put on afterwards by jm_instrument_open: set the instrument's own. Devices
-     * of channels begin with in->name. Called in a thread of its own; tree and out are the call's own. */
+     * of channels begin with in->name. Raw replies go to env->opening (m->raw = env->opening). Called in a
+     * thread of its own; tree and out are the call's own. */
     int (*open_conf)(const struct jm_meter_env *env, const struct jm_instrument *in,
                      struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err);
     int64_t min_interval_ns;  /* a shorter `interval` is refused: nothing refreshes faster; 0: no bound */

@@ -175,6 +175,7 @@ static int modbus_open(const struct jm_meter_env *env, const struct jm_instrumen
         return jm_err_set(err, JM_ENOMEM, "out of memory for the meter modbus");
     }
     m->priv = b;
+    m->raw = env->opening;
     b->line.io.fd = -1;
     b->unit = (int)c->unit;
     b->first = true;

@@ -66,7 +66,7 @@ static int wait_for(int fd, short what, int64_t until)
     for (;;) {
         int64_t left = until - now_ms();
         struct pollfd p = {.fd = fd, .events = what};
-        int n = poll(&p, 1, left > 0 ? (int)left : 0);
+        int n = left < 0 ? 0 : poll(&p, 1, (int)left); /* answers without end always have a next byte */
         if (n > 0)
             return 0;
         if (n == 0)

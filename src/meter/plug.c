@@ -345,6 +345,7 @@ static int plug_open(const struct jm_meter_env *env, const struct jm_instrument 
         jm_meter_dispose(m);
         return jm_err_set(err, JM_ENOMEM, "out of memory for the meter plug");
     }
+    m->raw = env->opening;
     p->model = (enum model)((const struct conf *)in->conf)->model;
     p->http.fd = -1;
     p->clock = p->age = -1;

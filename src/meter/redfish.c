@@ -411,7 +411,7 @@ static int look(struct jm_meter *m, const struct jm_meter_env *env, const struct
     int rc = begin(f, env, in, err);
     int64_t begun = rc ? 0 : jm_clock_mono(&f->talk.http.clock);
     if (!rc)
-        rc = jm_redfish_discover(&f->talk, conf, &all, &asked, skipped, look_at_maker, &maker, err);
+        rc = jm_redfish_discover(&f->talk, conf, &all, &asked, skipped, m, look_at_maker, &maker, err);
     int64_t each = asked ? (jm_clock_mono(&f->talk.http.clock) - begun) / asked : 0;
     f->talk.may_relog = true;
     if (!rc)
@@ -438,6 +438,7 @@ static int look(struct jm_meter *m, const struct jm_meter_env *env, const struct
         m->period_ns = m->period_ns ? 250 * JM_NS_PER_MS : 2 * JM_NS_PER_S;
     if (m->period_ns < 2 * each * (int64_t)f->n_resources) /* the service is left half of its time */
         m->period_ns = 2 * each * (int64_t)f->n_resources;
+    m->deadline_ns += 2 * each * (int64_t)f->n_resources; /* several requests a reading */
     c = rc || !timed ? NULL : jm_meter_add_age(m, in->name, err);
     f->age = c ? c->id : -1;
     jm_rf_set_release(&all);
@@ -461,6 +462,7 @@ static int redfish_open(const struct jm_meter_env *env, const struct jm_instrume
     jm_http1_init(&f->talk.http.reader, NULL);
     jm_rf_set_init(&f->set, NULL);
     m->priv = f;
+    m->raw = env->opening;
     m->deadline_ns = in->timeout_ns;
     int rc = look(m, env, in, tree, err);
     if (rc) {

@@ -34,10 +34,10 @@ int jm_redfish_login(struct jm_redfish_talk *t, struct jm_err *err);
 int jm_redfish_get(struct jm_redfish_talk *t, const char *uri, struct jm_err *err);
 void jm_redfish_logout(struct jm_redfish_talk *t);
 
-/* Walks the tree of resources into set; how many requests it took. asked: limit and result. */
+/* Walks the tree of resources into set; asked: how many requests it took. Replies go to m's raw sink. */
 int jm_redfish_discover(struct jm_redfish_talk *t, const struct jm_redfish_conf *conf, struct jm_rf_set *set,
-                        int64_t *asked, char skipped[192], void (*seen)(void *self, const char *uri),
-                        void *self, struct jm_err *err);
+                        int64_t *asked, char skipped[192], const struct jm_meter *m,
+                        void (*seen)(void *self, const char *uri), void *self, struct jm_err *err);
 
 /* One channel and where its value is. */
 struct jm_redfish_spot {

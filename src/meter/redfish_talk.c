@@ -123,7 +123,10 @@ static int status_code(int status)
     case 403: return JM_EDENIED;
     case 404: return JM_EABSENT;
     case 429:
-    case 503: return JM_EAGAIN;
+    case 500: /* 500, 502, 503, 504: what a BMC says while it starts */
+    case 502:
+    case 503:
+    case 504: return JM_EAGAIN;
     default: return JM_EUNSUPPORTED;
     }
 }
@@ -225,8 +228,8 @@ static size_t slashes(const char *u)
 }
 
 int jm_redfish_discover(struct jm_redfish_talk *t, const struct jm_redfish_conf *conf, struct jm_rf_set *set,
-                        int64_t *asked, char skipped[192], void (*seen)(void *self, const char *uri),
-                        void *self, struct jm_err *err)
+                        int64_t *asked, char skipped[192], const struct jm_meter *m,
+                        void (*seen)(void *self, const char *uri), void *self, struct jm_err *err)
 {
     struct queue q = {0};
     struct jm_rf_link root = {.uri = "/redfish/v1"};
@@ -250,8 +253,10 @@ int jm_redfish_discover(struct jm_redfish_talk *t, const struct jm_redfish_conf 
             rc = jm_err_set(err, got, "%s", why.text);
             break;
         }
-        if (!got)
+        if (!got) {
             got = jm_rf_read(set, jm_str_span(&t->http.body), l.uri, &why);
+            jm_meter_raw(m, t->http.t0, t->http.t1, l.uri, jm_str_span(&t->http.body), got ? JM_RAW_BAD : 0);
+        }
         if (got) { /* one resource that fails does not end the others */
             if (!skipped[0])
                 snprintf(skipped, 192, "%.190s", why.text);

@@ -141,6 +141,7 @@ static int snmp_open(const struct jm_meter_env *env, const struct jm_instrument 
         return jm_err_set(err, JM_ENOMEM, "out of memory for the meter snmp");
     }
     m->priv = s;
+    m->raw = env->opening;
     s->io.fd = -1;
     s->io.timeout_ms = (int)(in->timeout_ns / JM_NS_PER_MS);
     s->batch = BATCH;
@@ -150,11 +151,15 @@ static int snmp_open(const struct jm_meter_env *env, const struct jm_instrument 
     m->conf = in;
     snprintf(m->instance, sizeof m->instance, "%s", in->name);
     snprintf(s->origin, sizeof s->origin, "snmp://%.56s", c->address);
+    s->io.tell = m;
+    s->io.origin = s->origin;
+    s->io.opening = true;
     int rc = peer(&s->io.peer, in, err);
     if (!rc)
         rc = jm_snmp_io_open(&s->io, c->address, err);
     if (!rc)
         rc = jm_snmp_find(m, env, in, tree, err);
+    s->io.opening = false;
     if (rc) {
         snmp_close(m);
         return rc;
@@ -191,7 +196,8 @@ static void take(struct jm_snmp_slot *slot, const struct jm_snmp_value *v)
     }
 }
 
-static void ask_some(struct jm_meter *m, const struct jm_clock *clock, size_t from, size_t n)
+/* -ETIMEDOUT and the like: it is not there. */
+static int ask_some(struct jm_meter *m, const struct jm_clock *clock, size_t from, size_t n)
 {
     struct jm_snmp *s = m->priv;
     struct jm_snmp_oid oid;
@@ -207,9 +213,9 @@ static void ask_some(struct jm_meter *m, const struct jm_clock *clock, size_t fr
     if (rc == 0 && pdu.error == JM_SNMP_TOO_BIG && n > 1) {
         s->batch = n / 2;
         ask_some(m, clock, from, n / 2);
-        ask_some(m, clock, from + n / 2, n - n / 2);
-        return;
+        return ask_some(m, clock, from + n / 2, n - n / 2);
     }
+    int talk = rc;
     struct jm_span rest = pdu.varbinds;
     bool good = rc == 0 && !pdu.error;
     while (good && i < from + n && (rc = jm_snmp_next(&rest, &oid, &v)) == 1) {
@@ -229,6 +235,7 @@ static void ask_some(struct jm_meter *m, const struct jm_clock *clock, size_t fr
         s->slot[k].t0 = s->io.t0;
         s->slot[k].t1 = s->io.t1;
     }
+    return talk;
 }
 
 static void note_uptime(struct jm_snmp *s)
@@ -305,9 +312,19 @@ static size_t snmp_read(struct jm_meter *m, const struct jm_clock *clock, enum j
 {
     struct jm_snmp *s = m->priv;
     size_t n = 0, batch;
+    int rc = 0;
     for (size_t at = 0; at < s->n_slot; at += batch) {
         batch = s->n_slot - at < s->batch ? s->n_slot - at : s->batch;
-        ask_some(m, clock, at, batch);
+        if (rc != -ETIMEDOUT && rc != -ECONNREFUSED) {
+            rc = ask_some(m, clock, at, batch);
+            continue;
+        }
+        for (size_t k = at; k < at + batch; k++) { /* it is gone: the rest would only wait */
+            s->slot[k].ok = false;
+            s->slot[k].status = JM_S_GAP;
+            s->slot[k].t0 = s->io.t0;
+            s->slot[k].t1 = s->io.t1;
+        }
     }
     s->first = false;
     note_uptime(s);

@@ -47,7 +47,10 @@ struct jm_snmp_io {
     int64_t learnt_ms; /* when peer.time was true */
     uint32_t learnt_time;
     uint8_t out[JM_SNMP_MSG_MAX], in[JM_SNMP_MSG_MAX];
-    int64_t t0, t1; /* of the last exchange, by the clock given to ask */
+    int64_t t0, t1;              /* of the last exchange, by the clock given to ask */
+    const struct jm_meter *tell; /* gets what cannot be decoded, and while it is opened all; NULL: nobody */
+    const char *origin;
+    bool opening;
 };
 /* address: HOST or HOST:PORT. */
 int jm_snmp_io_open(struct jm_snmp_io *io, const char *address, struct jm_err *err);

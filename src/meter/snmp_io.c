@@ -98,10 +98,11 @@ static int refusal(int taken, const char **why)
 static int receive(struct jm_snmp_io *io, int64_t until, struct jm_snmp_pdu *pdu, int32_t request,
                    const char **why)
 {
+    bool told = false;
     for (;;) {
         int64_t left = until - now_ms();
         struct pollfd p = {.fd = io->fd, .events = POLLIN};
-        int n = poll(&p, 1, left > 0 ? (int)left : 0);
+        int n = left < 0 ? 0 : poll(&p, 1, (int)left); /* noise without end always has a next datagram */
         if (n == 0)
             return -ETIMEDOUT;
         if (n < 0 && errno != EINTR)
@@ -124,6 +125,12 @@ static int receive(struct jm_snmp_io *io, int64_t until, struct jm_snmp_pdu *pdu
         if (rc > JM_SNMP_ENGINE)
             return refusal(rc, why);
         /* a late answer, one of another agent, or noise: the right one may still come */
+        if (rc < 0 && io->tell && !told) {
+            struct jm_clock c = jm_clock_system();
+            jm_meter_raw(io->tell, io->t0, jm_clock_mono(&c), io->origin,
+                         (struct jm_span){(char *)io->in, (size_t)got}, JM_RAW_BAD);
+            told = true; /* one of them tells what it is */
+        }
     }
 }
 
@@ -157,6 +164,8 @@ int jm_snmp_io_ask(struct jm_snmp_io *io, const struct jm_clock *clock, struct j
             return rc;
         }
     }
+    if (rc == 0 && io->opening)
+        jm_meter_raw(io->tell, io->t0, io->t1, io->origin, pdu->varbinds, 0);
     return rc;
 }
 

@@ -171,7 +171,7 @@ static int look_configured(struct jm_survey *all, const struct jm_meter_env *env
         all->m = v;
     rc = rc < 0 ? rc : n && (!opened || !v) ? jm_err_set(err, JM_ENOMEM, "out of memory for the survey") : 0;
     if (!rc && n)
-        rc = jm_instruments_open_all(env, in, n, &all->tree, opened, err);
+        rc = jm_instruments_open_all(env, in, n, false, &all->tree, opened, err);
     for (size_t i = 0; !rc && i < n; i++) {
         struct jm_survey_meter *s = &all->m[all->n++];
         *s = (struct jm_survey_meter){.ops = in[i]->ops, .conf = in[i]};
@@ -195,8 +195,7 @@ static int look_configured(struct jm_survey *all, const struct jm_meter_env *env
         }
     }
     for (size_t i = 0; opened && i < n; i++)
-        if (opened[i].m)
-            opened[i].m->ops->close(opened[i].m);
+        jm_opened_release(&opened[i]);
     free(opened);
     free(in);
     return rc;

@@ -9,19 +9,8 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "model/analyzer.h"
 #include "base/banned.h"
-
-/* Active power: percent of reading, percent of range (volt range x amp range), percent of S at power factor
- * 0, 45 to 66 Hz. WT300E: IM WT310E-02EN 7-7; WT310, WT330, WT500: as PTDaemon evaluates them in published
- * MLPerf sessions (influence 0.2; WT500 0.15 + 0.1 after a year). Others are not known here. */
-static const struct {
-    const char *product;
-    double rdg, rng, infl;
-} accuracy[] = {
-    {"WT310E", .1, .05, .2}, {"WT332E", .1, .05, .2}, {"WT333E", .1, .05, .2},
-    {"WT310", .1, .1, .2},   {"WT332", .1, .1, .2},   {"WT333", .1, .1, .2},
-    {"760201", .15, .1, .2}, {"760202", .15, .1, .2}, {"760203", .15, .1, .2},
-};
 
 int jm_yokogawa_parse(const char *text, struct jm_yokogawa_options *o, struct jm_err *err)
 {
@@ -256,33 +245,51 @@ static bool first_values(struct jm_yokogawa *y, double v[6])
     return true;
 }
 
+/* The row of model/analyzers.tsv for what the instrument calls itself. */
+static bool row_of(const char *product, bool dc, struct jm_analyzer *out)
+{
+    char name[64];
+    if (strchr(product, 'H')) /* WT310EH, WT310HC: another input for current */
+        return false;
+    if (dc) {
+        snprintf(name, sizeof name, "Yokogawa%.5s_DC", strncmp(product, "WT33", 4) == 0 ? "WT330" : product);
+        return strncmp(product, "WT3", 3) == 0 && jm_analyzer_find(jm_span_of(name), out) && out->known;
+    }
+    if (strncmp(product, "7602", 4) == 0) /* WT500 tells its code */
+        product = "WT500";
+    if (jm_analyzer_find(jm_span_of(product), out))
+        return out->known;
+    snprintf(name, sizeof name, "Yokogawa%.31s", product);
+    return jm_analyzer_find(jm_span_of(name), out) && out->known;
+}
+
 /* Accuracy where the model's is known and the ranges are fixed. The counter's is that of the power at
  * opening. */
 int jm_yokogawa_accuracies(struct jm_meter *m, const char *product, bool dc, struct jm_err *err)
 {
     struct jm_yokogawa *y = m->priv;
-    double v[6] = {0}, pr = y->volt_range * y->amp_range * y->elements;
-    size_t k = 0;
-    while (k < sizeof accuracy / sizeof *accuracy && strcmp(accuracy[k].product, product) != 0)
-        k++;
-    if (k == sizeof accuracy / sizeof *accuracy || dc)
+    struct jm_analyzer a;
+    double v[6] = {0}, pr = y->volt_range * y->amp_range * y->elements, crest = 3;
+    if (!row_of(product, dc, &a))
         return jm_meter_add_fact(m, err, "yokogawa.accuracy", "not known here for %s%s", product,
                                  dc ? " on DC" : "");
     if (pr <= 0)
         return jm_meter_add_fact(m, err, "yokogawa.accuracy", "not known: the ranges are not fixed");
-    bool known = first_values(y, v) && v[0] > 0 && v[4] > 0 && v[4] <= 1 && v[5] >= 45 && v[5] <= 66;
-    double tan_phi = known ? sqrt(1 - v[4] * v[4]) / v[4] : 0;
+    int crest6 = ask_double(y, ":INP:CFAC?", &crest) && crest == 6 ? 6 : 3;
+    bool known =
+        first_values(y, v) && v[0] > 0 && (dc || (v[4] > 0 && v[4] <= 1 && v[5] >= 45 && v[5] <= 66));
+    double pf = known && !dc ? v[4] : 1, tan_phi = sqrt(1 - pf * pf) / pf;
     struct jm_channel *p = &m->chan[y->power], *e = &m->chan[y->energy];
-    p->gain_tol = (accuracy[k].rdg + accuracy[k].infl * tan_phi) / 100;
-    p->offset_tol = accuracy[k].rng / 100 * pr;
+    p->gain_tol = a.reading + a.influence * tan_phi;
+    p->offset_tol = jm_analyzer_limits_w(&a, pr, 1, crest6, 0, 1, 0); /* the range's share at its largest */
     if (known)
-        e->gain_tol = p->gain_tol + p->offset_tol / v[0];
+        e->gain_tol = jm_analyzer_limits_w(&a, pr, 1, crest6, v[0], pf, v[0] * tan_phi) / v[0];
     return jm_meter_add_fact(
         m, err, "yokogawa.accuracy",
         known ? "%g %% of reading + %g %% of %g W + %g %% x tan(phi); at %.4g W, power factor "
-                "%.3g, %.3g Hz: %.2f %%"
+                "%.3g: %.2f %%"
               : "%g %% of reading + %g %% of %g W + %g %% x tan(phi); nothing was on at opening",
-        accuracy[k].rdg, accuracy[k].rng, pr, accuracy[k].infl, v[0], v[4], v[5],
+        100 * a.reading, 100 * a.range * (crest6 == 6 ? 2 : 1), pr, 100 * a.influence, v[0], pf,
         known ? 100 * e->gain_tol : 0);
 }
 

@@ -39,19 +39,24 @@ static bool polls_fast(const struct jm_reader *r)
 struct before { /* how far each reader was when the edge was asked for */
     unsigned polls, *moves;
 };
+struct begun {
+    size_t n; /* readers; one that joins later is not waited for */
+    struct before v[];
+};
 
 /* Has every reader polled, and every counter moved need times since? A meter that hangs or is lost is not
  * waited for. */
-static bool moved(const struct jm_recorder *r, const struct before *from, unsigned need, int64_t now)
+static bool moved(const struct jm_recorder *r, const struct begun *from, unsigned need, int64_t now)
 {
-    for (size_t i = 0; i < r->n_reader; i++) {
+    for (size_t i = 0; i < from->n; i++) {
         const struct jm_reader *d = r->reader[i];
-        if (!jm_reader_healthy(d, now))
+        int64_t busy = atomic_load(&d->busy_since);
+        if (!jm_reader_healthy(d, now) || (d->m->conf && busy && now - busy > JM_WIRE_NS))
             continue;
-        if (atomic_load(&d->polls) == from[i].polls)
+        if (atomic_load(&d->polls) == from->v[i].polls)
             return false;
         for (size_t k = 0; k < d->n_watch; k++)
-            if (polls_fast(d) && atomic_load(&d->watch[k].moves) - from[i].moves[k] < need)
+            if (polls_fast(d) && atomic_load(&d->watch[k].moves) - from->v[i].moves[k] < need)
                 return false;
     }
     return true;
@@ -65,7 +70,7 @@ static void pass(struct jm_recorder *r, int64_t t)
         jm_clock_sleep_until(&r->clock, t, NULL);
 }
 
-static void wait_moved(struct jm_recorder *r, const struct before *from, unsigned need, int64_t limit)
+static void wait_moved(struct jm_recorder *r, const struct begun *from, unsigned need, int64_t limit)
 {
     int64_t now = jm_clock_mono(&r->clock), end = now + limit, last = now + JM_NS_PER_S;
     for (;;) {
@@ -79,17 +84,19 @@ static void wait_moved(struct jm_recorder *r, const struct before *from, unsigne
     }
 }
 
-static struct before *snapshot(const struct jm_recorder *r)
+static struct begun *snapshot(const struct jm_recorder *r)
 {
     size_t n = 0, m = r->n_reader;
     for (size_t i = 0; i < m; i++)
         n += r->reader[i]->n_watch;
-    struct before *b = calloc(1, m * sizeof *b + n * sizeof(unsigned) + 1);
-    unsigned *moves = b ? (unsigned *)(void *)(b + m) : NULL;
+    struct begun *b = calloc(1, sizeof *b + m * sizeof b->v[0] + n * sizeof(unsigned) + 1);
+    unsigned *moves = b ? (unsigned *)(void *)(b->v + m) : NULL;
+    if (b)
+        b->n = m;
     for (size_t i = 0; b && i < m; i++) {
         struct jm_reader *d = r->reader[i];
-        b[i].polls = atomic_load(&d->polls);
-        b[i].moves = moves;
+        b->v[i].polls = atomic_load(&d->polls);
+        b->v[i].moves = moves;
         for (size_t k = 0; k < d->n_watch; k++)
             *moves++ = atomic_load(&d->watch[k].moves);
     }
@@ -115,7 +122,7 @@ static void wait_end(struct jm_recorder *r, int64_t end)
 /* Sets *t to the time of the edge. Under edge_lock. wait: until the burst is over. */
 static int edge(struct jm_recorder *r, bool wait, int64_t *t, struct jm_err *err)
 {
-    struct before *from = snapshot(r);
+    struct begun *from = snapshot(r);
     if (!from)
         return jm_err_set(err, JM_ENOMEM, "out of memory for a window edge");
     int64_t limit = side_limit(r);

@@ -189,20 +189,23 @@ static void put_now(struct jm_recorder *r, const char *key, const char *fmt, ...
 void jm_record_end_facts(struct jm_recorder *r)
 {
     char key[128];
+    for (size_t i = 0; i < r->n_wire; i++) {
+        const struct jm_wire *x = &r->wire[i];
+        unsigned long long seen, lost;
+        if (!x->replies)
+            continue;
+        jm_replies_count(x->replies, &seen, &lost);
+        snprintf(key, sizeof key, "instrument.%.40s.replies", x->in->name);
+        if (seen)
+            put_now(r, key, "%llu kept of %llu, %lld bytes as %lld", x->replies->kept, seen,
+                    (long long)x->replies->plain, (long long)x->replies->stored);
+        snprintf(key, sizeof key, "instrument.%.40s.replies.lost", x->in->name);
+        if (lost)
+            put_now(r, key, "%llu", lost);
+    }
     for (size_t i = 0; i < r->n_reader; i++) {
         struct jm_reader *d = r->reader[i];
         const char *name = jm_reader_name(d);
-        if (d->has_replies) {
-            unsigned long long seen, lost;
-            jm_replies_count(&d->replies, &seen, &lost);
-            snprintf(key, sizeof key, "instrument.%.40s.replies", name);
-            if (seen)
-                put_now(r, key, "%llu kept of %llu, %lld bytes as %lld", d->replies.kept, seen,
-                        (long long)d->replies.plain, (long long)d->replies.stored);
-            snprintf(key, sizeof key, "instrument.%.40s.replies.lost", name);
-            if (lost)
-                put_now(r, key, "%llu", lost);
-        }
         snprintf(key, sizeof key, "record.readings.%s", name);
         put_now(r, key, "%llu", (unsigned long long)atomic_load(&d->readings));
         unsigned long long late = atomic_load(&d->late), dropped = atomic_load(&d->dropped);
@@ -212,8 +215,13 @@ void jm_record_end_facts(struct jm_recorder *r)
         snprintf(key, sizeof key, "record.dropped.%s", name);
         if (dropped)
             put_now(r, key, "%llu", dropped);
-        if (d->threaded && !atomic_load(&d->ended))
-            continue; /* hangs: what it holds is not looked at */
+        if (d->threaded && !atomic_load(&d->ended)) { /* hangs: what it holds is not looked at */
+            int64_t since = atomic_load(&d->busy_since);
+            snprintf(key, sizeof key, "record.left.%s", name);
+            put_now(r, key, "its last read had not come back after %.3g s",
+                    since ? (double)(jm_clock_mono(&r->clock) - since) / 1e9 : 0);
+            continue;
+        }
         snprintf(key, sizeof key, "record.slowest.%s", name);
         put_now(r, key, "%.3f ms", (double)d->slowest / 1e6);
         for (size_t k = 0; k < d->m->n_fact; k++) { /* a driver or limit that changed meanwhile */

@@ -19,6 +19,10 @@
 #define JM_EDGE_MOVES  3                    /* refreshes wanted on each side of an edge */
 #define JM_QUEUE_BYTES (64u << 20)          /* of what callers may have waiting for the file */
 #define JM_DRAIN_NS    (200 * JM_NS_PER_MS)
+#define JM_WIRE_NS     (50 * JM_NS_PER_MS) /* an edge waits no longer for the read of a configured instrument */
+#define JM_RETRY_NS    JM_NS_PER_S         /* first pause before a lost instrument is opened again */
+#define JM_RETRY_MOST  (30 * JM_NS_PER_S)
+#define JM_FAREWELL_NS (6 * JM_NS_PER_S) /* for reads that go on when a run ends, all together */
 
 /* ---- a meter and the thread that reads it */
 
@@ -47,6 +51,7 @@ struct jm_reader {
     struct jm_recorder *rec; /* not after the reader was given up */
     struct jm_meter *m;
     struct jm_clock clock;
+    char name[96]; /* of the meter, or of the configured instrument */
     int meter;     /* id in the run */
     uint32_t base; /* run id of the meter's first channel */
     int64_t period, deadline;
@@ -62,6 +67,7 @@ struct jm_reader {
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
     bool stop, burst, abandoned;
+    bool may_close;    /* nobody else looks at m any more */
     bool after;        /* the edge is set: the burst ends by itself */
     int64_t burst_end; /* then at the latest */
     unsigned need;     /* refreshes wanted after the edge */
@@ -72,26 +78,39 @@ struct jm_reader {
     int64_t next, next_poll; /* due times */
 
     /* published */
-    atomic_bool fast_ok, ready, ended;
+    atomic_bool fast_ok, ready, ended, closed;
     atomic_llong busy_since; /* mono ns of the read that is going on, 0: none */
     atomic_llong last_read;  /* mono ns of the last one that came back */
     atomic_uint polls;       /* burst reads; only grows */
     atomic_ullong readings, late, dropped;
     atomic_bool alive;
-    char selftest[160];        /* written before ready */
-    bool tested;               /* the verdict is known from before; set before the thread starts */
-    bool lasting;              /* the verdict is worth keeping for the next run; written before ready */
-    int64_t slowest;           /* longest read, ns; reader only, read after it ended */
-    bool hung;                 /* the recorder's: said already */
-    struct jm_replies replies; /* of a configured instrument */
-    bool has_replies;
+    char selftest[160];         /* written before ready */
+    bool tested;                /* the verdict is known from before; set before the thread starts */
+    bool lasting;               /* the verdict is worth keeping for the next run; written before ready */
+    int64_t slowest;            /* longest read, ns; reader only, read after it ended */
+    bool hung;                  /* the recorder's: said already */
+    struct jm_replies *replies; /* of a configured instrument; NULL: none */
+    /* the reader's own: a configured instrument that was lost is opened again */
+    struct jm_meter_env env;
+    int64_t retry, retry_at; /* pause, time of the next try; 0: none */
+    bool anew;               /* its counters may have begun again */
+};
+
+/* A configured instrument, whether it answers or not. */
+struct jm_wire {
+    const struct jm_instrument *in;
+    int meter;                  /* row in the run */
+    struct jm_replies *replies; /* NULL: none */
+    struct jm_opening *later;   /* did not answer yet; NULL: it did, or it is over */
+    unsigned tries;
+    struct jm_err why; /* of the last try */
 };
 /* "nvml"; of a configured instrument its own name. */
 const char *jm_reader_name(const struct jm_reader *r);
 
 /* readers.c */
 int jm_reader_new(struct jm_recorder *rec, struct jm_meter *m, int meter, uint32_t base,
-                  struct jm_reader **out, struct jm_err *err);
+                  struct jm_replies *replies, struct jm_reader **out, struct jm_err *err);
 void jm_reader_unref(struct jm_reader *r);
 int jm_reader_spawn(struct jm_reader *r, struct jm_err *err);
 /* Does what is due at now and returns when the next thing is. */
@@ -109,6 +128,11 @@ void jm_reader_burst(struct jm_reader *r);
 void jm_reader_edge(struct jm_reader *r, unsigned need, int64_t end);
 bool jm_reader_in_burst(struct jm_reader *r);
 void jm_reader_stop(struct jm_reader *r);
+/* farewell.c: stops the reads; lets each thread close its meter and says until when that is waited for;
+ * waits. */
+void jm_record_stop_readers(struct jm_recorder *r);
+int64_t jm_record_let_close(struct jm_recorder *r);
+void jm_record_farewell(struct jm_recorder *r, int64_t until);
 /* Not in a read, or not for longer than its deadline. */
 bool jm_reader_healthy(const struct jm_reader *r, int64_t now);
 /* selftest.c: in the reader's thread. */
@@ -178,14 +202,19 @@ struct jm_pairs {
 struct jm_recorder {
     struct jm_record_cfg cfg;
     struct jm_clock clock;
-    bool inline_mode, started, finishing;
+    bool inline_mode, started;
+    bool finishing; /* under late_lock: no instrument joins any more */
+    pthread_mutex_t late_lock;
     struct jm_run_writer *w;
     struct jm_domain_tree tree;
-    struct jm_channel *chan; /* as in the run; changed by the recorder thread only, under live_lock */
+    struct jm_channel
+        *chan; /* as in the run; like tree changed by the recorder thread only, under live_lock */
     size_t n_chan;
-    struct jm_reader **reader;
-    size_t n_conf;             /* configured instruments that take part */
-    size_t n_reader, n_meters; /* n_meters: rows, with those that could not be opened */
+    struct jm_reader **reader; /* room for all that may come; more appear while it records */
+    _Atomic size_t n_reader;
+    struct jm_wire *wire; /* configured instruments that take part */
+    size_t n_wire;
+    size_t n_meters; /* rows, with those that could not be opened */
     struct jm_str why;
     struct jm_err error;  /* first failed write, under lock */
     pthread_mutex_t lock; /* queue, error */
@@ -216,6 +245,20 @@ void jm_record_wake(struct jm_recorder *r);
 void jm_record_advance(struct jm_recorder *r, int64_t t);
 /* open.c: meters → rows, channels and readers. */
 int jm_record_open_meters(struct jm_recorder *r, struct jm_err *err);
+/* A row of the run; instance: of a configured one its name. Its id, or negative. */
+int jm_record_put_row(struct jm_recorder *r, const struct jm_meter_ops *ops, const char *instance,
+                      const struct jm_meter *m, const char *state, const char *reason, const char *mend,
+                      struct jm_err *err);
+/* Its channels and its reader; on error m stays the caller's. */
+int jm_record_take_meter(struct jm_recorder *r, struct jm_meter *m, int id, struct jm_replies *replies,
+                         struct jm_err *err);
+/* wire.c: configured instruments. */
+int jm_record_open_wires(struct jm_recorder *r, struct jm_err *err);
+/* Those that answer at last join; the recorder thread's. */
+void jm_record_latecomers(struct jm_recorder *r);
+void jm_record_end_wires(struct jm_recorder *r);  /* no more joins */
+void jm_record_never_came(struct jm_recorder *r); /* their rows say so; when the recorder thread has ended */
+void jm_record_free_wires(struct jm_recorder *r);
 /* env.c */
 void jm_record_host(struct jm_recorder *r);
 void jm_record_end_facts(struct jm_recorder *r);

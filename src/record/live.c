@@ -45,8 +45,8 @@ void jm_recorder_live(struct jm_recorder *r, struct jm_record_live *out)
         out->readings += atomic_load(&d->readings);
         out->late += atomic_load(&d->late);
     }
-    size_t n = r->tree.n < MOST ? r->tree.n : MOST;
     pthread_mutex_lock(&r->live_lock);
+    size_t n = r->tree.n < MOST ? r->tree.n : MOST;
     for (size_t i = 0; i < r->n_chan; i++) {
         int d = r->chan[i].domain;
         double v = watts_of(r, i);
@@ -56,8 +56,8 @@ void jm_recorder_live(struct jm_recorder *r, struct jm_record_live *out)
             w[d] = v;
         has[d] = true;
     }
-    pthread_mutex_unlock(&r->live_lock);
     for (size_t d = 0; d < n; d++)
         if (has[d] && !covered(r, has, (int)d))
             out->watts = isnan(out->watts) ? w[d] : out->watts + w[d];
+    pthread_mutex_unlock(&r->live_lock);
 }

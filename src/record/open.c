@@ -42,10 +42,9 @@ static int check_names(const struct jm_recorder *r, struct jm_err *err)
     return 0;
 }
 
-/* instance: of a configured one its name. */
-static int put_row(struct jm_recorder *r, const struct jm_meter_ops *ops, const char *instance,
-                   const struct jm_meter *m, const char *state, const char *reason, const char *mend,
-                   struct jm_err *err)
+int jm_record_put_row(struct jm_recorder *r, const struct jm_meter_ops *ops, const char *instance,
+                      const struct jm_meter *m, const char *state, const char *reason, const char *mend,
+                      struct jm_err *err)
 {
     struct jm_run_meter row = {.simulated = m && m->simulated};
     snprintf(row.name, sizeof row.name, "%s", ops->name);
@@ -64,28 +63,46 @@ static int put_row(struct jm_recorder *r, const struct jm_meter_ops *ops, const 
     return jm_run_put_meter(r->w, &row, err);
 }
 
-static int take_meter(struct jm_recorder *r, struct jm_meter *m, int id, struct jm_err *err)
+/* Room for more channels, in the list and in the live view. */
+static int make_room(struct jm_recorder *r, const struct jm_meter *m, struct jm_err *err)
 {
-    uint32_t base = (uint32_t)r->n_chan;
-    struct jm_channel *c = realloc(r->chan, (r->n_chan + m->n_chan + 1) * sizeof *c);
-    struct jm_reader **v = realloc(r->reader, (r->n_reader + 1) * sizeof *v);
+    size_t n = r->n_chan + m->n_chan + 1;
+    pthread_mutex_lock(&r->live_lock);
+    struct jm_channel *c = realloc(r->chan, n * sizeof *c);
+    struct jm_live_channel *l = realloc(r->live, n * sizeof *l);
     if (c)
         r->chan = c;
-    if (v)
-        r->reader = v;
-    int rc = c && v ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the meter %s", m->ops->name);
+    if (l) {
+        memset(l + r->n_chan, 0, (m->n_chan + 1) * sizeof *l);
+        r->live = l;
+    }
+    pthread_mutex_unlock(&r->live_lock);
+    return c && l ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the meter %s", m->ops->name);
+}
+
+int jm_record_take_meter(struct jm_recorder *r, struct jm_meter *m, int id, struct jm_replies *replies,
+                         struct jm_err *err)
+{
+    uint32_t base = (uint32_t)r->n_chan;
+    struct jm_reader *one = NULL;
+    int rc = make_room(r, m, err);
     for (size_t i = 0; !rc && i < m->n_chan; i++) {
-        struct jm_channel *one = &r->chan[r->n_chan];
-        *one = m->chan[i];
-        one->meter = id;
-        rc = jm_run_put_channel(r->w, one, &one->id, err);
+        struct jm_channel c = m->chan[i];
+        c.meter = id;
+        rc = jm_run_put_channel(r->w, &c, &c.id, err);
+        pthread_mutex_lock(&r->live_lock);
+        r->chan[r->n_chan] = c;
         r->n_chan += !rc;
+        pthread_mutex_unlock(&r->live_lock);
     }
     for (size_t i = 0; !rc && i < m->n_fact; i++)
         rc = jm_run_put_env(r->w, m->fact[i].key, m->fact[i].value, err);
     if (!rc)
-        rc = jm_reader_new(r, m, id, base, &r->reader[r->n_reader], err);
-    r->n_reader += !rc;
+        rc = jm_reader_new(r, m, id, base, replies, &one, err);
+    if (!rc) {
+        r->reader[r->n_reader] = one;
+        atomic_fetch_add(&r->n_reader, 1);
+    }
     return rc;
 }
 
@@ -102,8 +119,8 @@ static int open_one(struct jm_recorder *r, const struct jm_meter_ops *ops, struc
     if (p.state == JM_PROBE_OFF && !asked)
         return 0; /* only on request */
     if (rc < 0 || (p.state != JM_PROBE_OK && p.state != JM_PROBE_OFF)) {
-        rc = put_row(r, ops, NULL, NULL, rc < 0 ? "absent" : jm_probe_state_name(p.state), p.reason, p.mend,
-                     err);
+        rc = jm_record_put_row(r, ops, NULL, NULL, rc < 0 ? "absent" : jm_probe_state_name(p.state), p.reason,
+                               p.mend, err);
         return rc < 0 ? rc : 0;
     }
     struct jm_meter *m = NULL;
@@ -115,62 +132,32 @@ static int open_one(struct jm_recorder *r, const struct jm_meter_ops *ops, struc
     }
     if (rc < 0 || !m) {
         const char *state = rc == JM_EDENIED ? "denied" : rc == JM_EUNSUPPORTED ? "unsupported" : "absent";
-        rc = put_row(r, ops, NULL, NULL, state, why.text, p.mend, err);
+        rc = jm_record_put_row(r, ops, NULL, NULL, state, why.text, p.mend, err);
         return rc < 0 ? rc : 0;
     }
-    int id = put_row(r, ops, NULL, m, "ok", "", "", err);
-    rc = id < 0 ? id : take_meter(r, m, id, err);
+    int id = jm_record_put_row(r, ops, NULL, m, "ok", "", "", err);
+    rc = id < 0 ? id : jm_record_take_meter(r, m, id, NULL, err);
     if (rc < 0) /* a reader would own it */
         ops->close(m);
     return rc;
 }
 
-static const char *state_of(int rc)
-{
-    return rc == JM_EDENIED ? "denied" : rc == JM_EUNSUPPORTED ? "unsupported" : "absent";
-}
-
-/* The configured ones, all at once: each becomes a row. */
-static int open_instruments(struct jm_recorder *r, struct jm_err *err)
-{
-    const struct jm_instrument **in = NULL;
-    int rc = jm_instruments_select(r->cfg.env.instruments, r->cfg.meters, &in, err);
-    size_t n = rc > 0 ? (size_t)rc : 0;
-    struct jm_opened *o = n ? calloc(n, sizeof *o) : NULL;
-    r->n_conf = n;
-    if (n && !o)
-        rc = jm_err_set(err, JM_ENOMEM, "out of memory for the configured meters");
-    rc = rc > 0 ? 0 : rc;
-    if (!rc && n)
-        rc = jm_instruments_open_all(&r->cfg.env, in, n, &r->tree, o, err);
-    for (size_t i = 0; !rc && i < n; i++) {
-        int id = put_row(r, in[i]->ops, in[i]->name, o[i].m, o[i].m ? "ok" : state_of(o[i].rc), o[i].why.text,
-                         "", err);
-        rc = id < 0 ? id : 0;
-        if (!rc && o[i].m) {
-            rc = take_meter(r, o[i].m, id, err);
-            if (!rc)
-                o[i].m = NULL; /* its reader's */
-        }
-    }
-    for (size_t i = 0; o && i < n; i++)
-        if (o[i].m)
-            o[i].m->ops->close(o[i].m);
-    free(o);
-    free(in);
-    return rc < 0 ? rc : 0;
-}
-
 int jm_record_open_meters(struct jm_recorder *r, struct jm_err *err)
 {
     const struct jm_meter_ops *const *all = registry(r);
+    size_t n = r->cfg.env.instruments ? r->cfg.env.instruments->n : 0;
+    for (size_t i = 0; all[i]; i++)
+        n++;
     int rc = check_names(r, err);
+    r->reader = calloc(n + 1, sizeof *r->reader);
+    if (!rc && !r->reader)
+        rc = jm_err_set(err, JM_ENOMEM, "out of memory for the meters");
     if (!rc)
         rc = jm_instruments_topology(r->cfg.env.instruments, &r->cfg.env, &r->tree, err);
     for (size_t i = 0; !rc && all[i]; i++)
         rc = open_one(r, all[i], err);
     if (!rc)
-        rc = open_instruments(r, err);
+        rc = jm_record_open_wires(r, err);
     if (!rc)
         rc = jm_run_put_domains(r->w, &r->tree, err);
     if (!rc && !r->n_chan && !r->why.len)

@@ -130,10 +130,10 @@ static void drain_rings(struct jm_recorder *r)
 
 void jm_record_replies(struct jm_recorder *r, int64_t now, bool end)
 {
-    for (size_t i = 0; i < r->n_reader; i++) {
+    for (size_t i = 0; i < r->n_wire; i++) {
         struct jm_err e = {0};
-        if (r->reader[i]->has_replies && !jm_record_error(r, NULL) &&
-            jm_replies_drain(&r->reader[i]->replies, r->w, now, end, &e))
+        if (r->wire[i].replies && !jm_record_error(r, NULL) &&
+            jm_replies_drain(r->wire[i].replies, r->w, now, end, &e))
             jm_record_fail(r, &e);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A meter and the thread that reads it: absolute timer, own rate, own deadline. Nobody waits for a read: a
  * meter that hangs delays only itself. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,7 +11,7 @@
 #include "base/banned.h"
 
 int jm_reader_new(struct jm_recorder *rec, struct jm_meter *m, int meter, uint32_t base,
-                  struct jm_reader **out, struct jm_err *err)
+                  struct jm_replies *replies, struct jm_reader **out, struct jm_err *err)
 {
     struct jm_reader *r = calloc(1, sizeof *r);
     if (!r)
@@ -24,6 +25,7 @@ int jm_reader_new(struct jm_recorder *rec, struct jm_meter *m, int meter, uint32
     if (m->max_period_ns > 0 && r->period > m->max_period_ns) /* a slower one could miss a wrap */
         r->period = m->max_period_ns;
     r->deadline = m->deadline_ns > 0 ? m->deadline_ns : JM_NS_PER_S;
+    snprintf(r->name, sizeof r->name, "%s", m->conf ? m->conf->name : m->ops->name);
     atomic_init(&r->refs, 1);
     atomic_init(&r->alive, true);
     atomic_init(&r->fast_ok, true);
@@ -49,11 +51,13 @@ int jm_reader_new(struct jm_recorder *rec, struct jm_meter *m, int meter, uint32
     pthread_cond_init(&r->wake, &mono);
     pthread_cond_init(&r->done, &mono);
     pthread_condattr_destroy(&mono);
+    if (replies) {
+        r->replies = jm_replies_ref(replies);
+        m->raw = &r->replies->sink;
+    }
     if (m->conf) {
-        jm_replies_init(&r->replies, m->conf, JM_REPLIES_ROOM / (int64_t)rec->n_conf);
-        r->has_replies = true;
-        jm_instrument_hold(m->conf);
-        m->raw = &r->replies.sink;
+        r->env = rec->cfg.env;
+        r->retry = JM_RETRY_NS;
     }
     *out = r;
     return 0;
@@ -68,19 +72,16 @@ none:
 
 const char *jm_reader_name(const struct jm_reader *r)
 {
-    return r->m->conf ? r->m->conf->name : r->m->ops->name;
+    return r->name;
 }
 
 void jm_reader_unref(struct jm_reader *r)
 {
     if (!r || atomic_fetch_sub(&r->refs, 1) > 1)
         return;
-    const struct jm_instrument *conf = r->m->conf;
-    r->m->ops->close(r->m);
-    if (r->has_replies)
-        jm_replies_release(&r->replies);
-    if (r->has_replies)
-        jm_instrument_drop(conf);
+    if (r->m)
+        r->m->ops->close(r->m);
+    jm_replies_unref(r->replies);
     pthread_mutex_destroy(&r->lock);
     pthread_cond_destroy(&r->wake);
     pthread_cond_destroy(&r->done);
@@ -108,6 +109,16 @@ static void watch(struct jm_reader *r, const struct jm_reading *v, size_t n)
     }
 }
 
+static void mark_anew(struct jm_reader *r, struct jm_reading *v, size_t n)
+{
+    if (!r->anew || !r->m->alive)
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (r->m->chan[v[i].channel].kind == JM_CH_COUNTER && v[i].status == JM_S_OK)
+            v[i].status = JM_S_RESET;
+    r->anew = false;
+}
+
 size_t jm_reader_read(struct jm_reader *r, enum jm_read_set set, uint8_t flag)
 {
     int64_t begin = jm_clock_mono(&r->clock);
@@ -123,6 +134,7 @@ size_t jm_reader_read(struct jm_reader *r, enum jm_read_set set, uint8_t flag)
         r->slowest = end - begin;
     if (n > r->m->n_chan)
         n = r->m->n_chan;
+    mark_anew(r, r->buf, n);
     if (r->in_burst || flag & JM_RF_PROBE)
         watch(r, r->buf, n);
     for (size_t i = 0; i < n; i++) {
@@ -144,6 +156,35 @@ size_t jm_reader_read(struct jm_reader *r, enum jm_read_set set, uint8_t flag)
     for (size_t i = 0; i < n; i++) /* as the meter gave it: callers look at it */
         r->buf[i].channel -= r->base;
     return n;
+}
+
+/* A configured instrument that was lost is opened again, more rarely the longer it is away. Its counters may
+ * have begun anew: their first readings say so. */
+static void revive(struct jm_reader *r, int64_t now)
+{
+    struct jm_err why = {0};
+    if (!r->m->conf || r->m->alive || now < r->retry_at)
+        return;
+    if (r->retry_at) {
+        atomic_store(&r->busy_since, now > 0 ? now : 1);
+        r->env.opening = &r->replies->sink;
+        int rc = jm_instrument_reopen(&r->env, r->m, &why);
+        atomic_store(&r->busy_since, 0);
+        now = jm_clock_mono(&r->clock);
+        r->anew = !rc;
+        if (rc == JM_EDENIED || rc == JM_ECONFLICT) { /* asking again would not change that */
+            jm_logf(r->env.log, JM_LOG_WARN, "record", "%s", why.text);
+            r->retry_at = INT64_MAX;
+            return;
+        }
+        r->retry = rc ? 2 * r->retry : JM_RETRY_NS;
+        r->retry = r->retry < JM_RETRY_MOST ? r->retry : JM_RETRY_MOST;
+        if (!rc) {
+            r->retry_at = 0;
+            return;
+        }
+    }
+    r->retry_at = now + r->retry;
 }
 
 static void poll_burst(struct jm_reader *r, int64_t now)
@@ -223,6 +264,7 @@ int64_t jm_reader_step(struct jm_reader *r, int64_t now)
         end_burst(r, jm_clock_mono(&r->clock));
     }
     if (now >= r->next) {
+        revive(r, now);
         jm_reader_read(r, JM_READ_ALL, r->in_burst ? JM_RF_EDGE : 0);
         r->next += r->period;
         now = jm_clock_mono(&r->clock);
@@ -254,6 +296,13 @@ static void *reader_main(void *self)
         due = jm_reader_step(r, jm_clock_mono(&r->clock));
     }
     atomic_store(&r->ended, true);
+    pthread_mutex_lock(&r->lock);
+    while (!r->may_close)
+        pthread_cond_wait(&r->wake, &r->lock);
+    pthread_mutex_unlock(&r->lock);
+    r->m->ops->close(r->m);
+    r->m = NULL;
+    atomic_store(&r->closed, true);
     jm_reader_unref(r);
     return NULL;
 }

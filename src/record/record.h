@@ -46,8 +46,8 @@ struct jm_record_cfg {
  * jm_recorder_channels. */
 int jm_recorder_new(const struct jm_record_cfg *cfg, struct jm_recorder **out, struct jm_err *err);
 /* The slowest refresh period or averaging window of a channel of energy or power, ns; 0: none is known. */
-int64_t jm_recorder_slowest(const struct jm_recorder *r);
-size_t jm_recorder_channels(const struct jm_recorder *r);
+int64_t jm_recorder_slowest(struct jm_recorder *r);
+size_t jm_recorder_channels(struct jm_recorder *r);
 /* Text of what was tried and what mends it, for the case of no channel. Borrowed. */
 const char *jm_recorder_why(const struct jm_recorder *r);
 /* Self-tests (refresh periods, two-rate test that fast polling does not change a counter's rate) and sampling

@@ -18,6 +18,7 @@ static void free_recorder(struct jm_recorder *r)
     for (size_t i = 0; i < r->n_reader; i++)
         jm_reader_unref(r->reader[i]);
     free(r->reader);
+    jm_record_free_wires(r);
     free(r->chan);
     free(r->live);
     for (struct jm_item *it = r->head, *next; it; it = next) {
@@ -31,6 +32,7 @@ static void free_recorder(struct jm_recorder *r)
     pthread_mutex_destroy(&r->lock);
     pthread_mutex_destroy(&r->edge_lock);
     pthread_mutex_destroy(&r->live_lock);
+    pthread_mutex_destroy(&r->late_lock);
     pthread_cond_destroy(&r->room);
     free(r);
 }
@@ -53,6 +55,7 @@ int jm_recorder_new(const struct jm_record_cfg *cfg, struct jm_recorder **out, s
     pthread_mutex_init(&r->lock, NULL);
     pthread_mutex_init(&r->edge_lock, NULL);
     pthread_mutex_init(&r->live_lock, NULL);
+    pthread_mutex_init(&r->late_lock, NULL);
     pthread_cond_init(&r->room, NULL);
     struct jm_run_create c = cfg->create;
     if (!c.kind)
@@ -61,9 +64,8 @@ int jm_recorder_new(const struct jm_record_cfg *cfg, struct jm_recorder **out, s
     if (!rc)
         rc = jm_record_open_meters(r, err);
     if (!rc) {
-        r->live = calloc(r->n_chan ? r->n_chan : 1, sizeof *r->live);
         r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (!r->live || r->wake_fd < 0)
+        if (r->wake_fd < 0)
             rc = jm_err_set(err, JM_ENOMEM, "out of memory for the recorder");
     }
     if (!rc && cfg->mark_socket)
@@ -86,14 +88,18 @@ int jm_recorder_new(const struct jm_record_cfg *cfg, struct jm_recorder **out, s
     return 0;
 }
 
-size_t jm_recorder_channels(const struct jm_recorder *r)
+size_t jm_recorder_channels(struct jm_recorder *r)
 {
-    return r->n_chan;
+    pthread_mutex_lock(&r->live_lock);
+    size_t n = r->n_chan;
+    pthread_mutex_unlock(&r->live_lock);
+    return n;
 }
 
-int64_t jm_recorder_slowest(const struct jm_recorder *r)
+int64_t jm_recorder_slowest(struct jm_recorder *r)
 {
     int64_t slow = 0;
+    pthread_mutex_lock(&r->live_lock);
     for (size_t i = 0; i < r->n_chan; i++) {
         const struct jm_channel *c = &r->chan[i];
         if (c->unit != JM_U_J && (c->unit != JM_U_W || strstr(c->name, "limit")))
@@ -101,6 +107,7 @@ int64_t jm_recorder_slowest(const struct jm_recorder *r)
         slow = c->period_ns > slow ? c->period_ns : slow;
         slow = c->window_ns > slow ? c->window_ns : slow;
     }
+    pthread_mutex_unlock(&r->live_lock);
     return slow;
 }
 
@@ -185,6 +192,7 @@ static void *recorder_main(void *self)
         }
         int64_t now = jm_clock_mono(&r->clock);
         jm_record_drain(r);
+        jm_record_latecomers(r);
         jm_record_replies(r, now, false);
         jm_record_pairs(r, now);
         watch_meters(r, now);
@@ -214,6 +222,7 @@ void jm_record_advance(struct jm_recorder *r, int64_t t)
             }
         if (r->pairs.next <= now) {
             jm_record_pairs(r, now);
+            jm_record_latecomers(r);
             jm_record_replies(r, now, false);
             watch_meters(r, now);
             flush(r, now);
@@ -250,7 +259,9 @@ static void note_selftests(struct jm_recorder *r)
             struct jm_item *it = jm_item_new(JM_I_CHANNEL, NULL, 0, NULL, 0);
             if (!it)
                 continue;
+            pthread_mutex_lock(&r->live_lock);
             it->channel = r->chan[d->base + d->watch[k].chan];
+            pthread_mutex_unlock(&r->live_lock);
             it->channel.period_ns = atomic_load(&d->watch[k].period);
             it->channel.period_measured = true;
             jm_record_push(r, it);
@@ -260,6 +271,7 @@ static void note_selftests(struct jm_recorder *r)
 
 static int start_threads(struct jm_recorder *r, struct jm_err *err)
 {
+    size_t n = r->n_reader; /* those that come later are the recorder thread's to start */
     atomic_store(&r->quit, false);
     int e = pthread_create(&r->thread, NULL, recorder_main, r);
     if (e)
@@ -267,7 +279,7 @@ static int start_threads(struct jm_recorder *r, struct jm_err *err)
     pthread_mutex_lock(&r->lock);
     r->thread_up = true;
     pthread_mutex_unlock(&r->lock);
-    for (size_t i = 0; i < r->n_reader; i++) {
+    for (size_t i = 0; i < n; i++) {
         int rc = jm_reader_spawn(r->reader[i], err);
         if (rc)
             return rc;
@@ -276,7 +288,7 @@ static int start_threads(struct jm_recorder *r, struct jm_err *err)
     for (;;) {
         int64_t now = jm_clock_mono(&r->clock);
         bool all = true;
-        for (size_t i = 0; i < r->n_reader; i++)
+        for (size_t i = 0; i < n; i++)
             all = all && (atomic_load(&r->reader[i]->ready) || !jm_reader_healthy(r->reader[i], now));
         if (all)
             return 0;
@@ -302,10 +314,12 @@ int jm_recorder_start(struct jm_recorder *r, struct jm_err *err)
         if (rc)
             return rc;
     }
+    pthread_mutex_lock(&r->late_lock); /* from now on instruments may join */
     r->t_start = jm_clock_mono(&r->clock);
     for (size_t i = 0; r->inline_mode && i < r->n_reader; i++)
         r->reader[i]->next = r->t_start;
     r->started = true;
+    pthread_mutex_unlock(&r->late_lock);
     note_selftests(r);
     jm_selfcache_save(r);
     if (r->inline_mode)
@@ -313,38 +327,12 @@ int jm_recorder_start(struct jm_recorder *r, struct jm_err *err)
     return jm_record_error(r, err);
 }
 
-/* Ends the reader threads. One that hangs gets the rest of its deadline and is then left to itself: it keeps
- * what it needs and frees it should it ever come back. */
-static void stop_readers(struct jm_recorder *r)
-{
-    for (size_t i = 0; i < r->n_reader; i++)
-        jm_reader_stop(r->reader[i]);
-    for (size_t i = 0; i < r->n_reader; i++) {
-        struct jm_reader *d = r->reader[i];
-        if (!d->started)
-            continue;
-        while (!atomic_load(&d->ended)) {
-            int64_t now = jm_clock_mono(&r->clock);
-            if (!jm_reader_healthy(d, now))
-                break;
-            jm_clock_sleep_until(&r->clock, now + JM_POLL_NS / 5, NULL);
-        }
-        if (atomic_load(&d->ended)) {
-            pthread_join(d->thread, NULL);
-            continue;
-        }
-        pthread_mutex_lock(&d->lock);
-        d->abandoned = true;
-        pthread_mutex_unlock(&d->lock);
-        pthread_detach(d->thread);
-    }
-}
-
 int jm_recorder_finish(struct jm_recorder *r, struct jm_err *err)
 {
     jm_scrape_stop(r);
     jm_scrape_end(r);
-    stop_readers(r);
+    jm_record_end_wires(r);
+    jm_record_stop_readers(r);
     if (r->thread_up) {
         atomic_store(&r->quit, true);
         jm_record_wake(r);
@@ -363,13 +351,16 @@ int jm_recorder_finish(struct jm_recorder *r, struct jm_err *err)
     r->pairs.next = now;
     jm_record_pairs(r, now);
     watch_meters(r, now);
+    jm_record_never_came(r);
     jm_record_end_facts(r);
     jm_record_marks_close(r);
+    int64_t until = jm_record_let_close(r);
     int rc = jm_record_error(r, err);
     if (rc)
         jm_run_abandon(r->w);
     else
         rc = jm_run_seal(r->w, err);
+    jm_record_farewell(r, until);
     free_recorder(r);
     return rc;
 }

@@ -66,6 +66,43 @@ void jm_replies_release(struct jm_replies *q)
     jm_redactor_wipe(&q->redactor);
 }
 
+struct jm_replies *jm_replies_new(const struct jm_instrument *in, int64_t share)
+{
+    struct jm_replies *q = malloc(sizeof *q);
+    if (!q)
+        return NULL;
+    jm_replies_init(q, in, share);
+    atomic_init(&q->refs, 1);
+    jm_instrument_hold(in);
+    return q;
+}
+
+struct jm_replies *jm_replies_ref(struct jm_replies *q)
+{
+    atomic_fetch_add(&q->refs, 1);
+    return q;
+}
+
+void jm_replies_unref(struct jm_replies *q)
+{
+    if (!q || atomic_fetch_sub(&q->refs, 1) > 1)
+        return;
+    jm_instrument_drop(q->in);
+    jm_replies_release(q);
+    free(q);
+}
+
+void jm_replies_early(struct jm_replies *q, const struct jm_early *e)
+{
+    if (!e)
+        return;
+    jm_early_replay(e, &q->sink);
+    pthread_mutex_lock(&q->lock);
+    q->seen += e->lost;
+    q->lost += e->lost;
+    pthread_mutex_unlock(&q->lock);
+}
+
 void jm_replies_put(void *self, int64_t t0, int64_t t1, const char *origin, struct jm_span reply,
                     unsigned flags)
 {

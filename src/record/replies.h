@@ -4,14 +4,17 @@
 #define JM_RECORD_REPLIES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/str.h"
+#include "meter/early.h"
 #include "meter/instrument.h"
 #include "run/run.h"
 
 #define JM_REPLIES_ROOM (64 << 20) /* of a run, compressed; shared evenly by its instruments */
 
 struct jm_replies {
+    atomic_int refs; /* of one made by jm_replies_new: the recorder and the thread that reads */
     const struct jm_instrument *in;
     struct jm_raw_sink sink;
     pthread_mutex_t lock; /* front, seen, lost; held for a copy only */
@@ -28,6 +31,11 @@ struct jm_replies {
 
 void jm_replies_init(struct jm_replies *q, const struct jm_instrument *in, int64_t share);
 void jm_replies_release(struct jm_replies *q);
+struct jm_replies *jm_replies_new(const struct jm_instrument *in, int64_t share); /* NULL: no memory */
+struct jm_replies *jm_replies_ref(struct jm_replies *q);
+void jm_replies_unref(struct jm_replies *q); /* NULL does nothing */
+/* What came while it was opened. */
+void jm_replies_early(struct jm_replies *q, const struct jm_early *e);
 /* The sink: from the thread that reads the instrument. Waits for nobody. */
 void jm_replies_put(void *self, int64_t t0, int64_t t1, const char *origin, struct jm_span reply,
                     unsigned flags);

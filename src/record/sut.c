@@ -79,9 +79,9 @@ static struct jm_find *ask(struct jm_recorder *r, struct jm_reader *d, struct jm
 }
 
 /* Keys of the GPU domains of a device, as the boundary "gpu" looks for them. */
-static void add_keys(const struct jm_recorder *r, const struct jm_meter *m, const char *device,
-                     struct jm_str *keys)
+static void add_keys(struct jm_recorder *r, const struct jm_meter *m, const char *device, struct jm_str *keys)
 {
+    pthread_mutex_lock(&r->live_lock);
     for (size_t i = 0; i < m->n_chan; i++) {
         const struct jm_channel *c = &m->chan[i];
         if (strcmp(c->device, device) != 0 || c->domain < 0 || (size_t)c->domain >= r->tree.n)
@@ -96,6 +96,7 @@ static void add_keys(const struct jm_recorder *r, const struct jm_meter *m, cons
         if (!there)
             jm_str_addf(keys, "%s%s", keys->len ? "," : "", d->key);
     }
+    pthread_mutex_unlock(&r->live_lock);
 }
 
 /* One meter: how many of its devices serve, or a negative error. */
