@@ -295,8 +295,6 @@ static void unreadable(struct page *p, const struct jm_survey_meter *m)
     jm_str_init(&reason);
     for (int i = 0; i < 24; i++)
         jm_str_addc(&text, ' ');
-    if (m->conf)
-        jm_str_addf(&reason, "%s%s%s; ", m->ops->name, m->address[0] ? " at " : "", m->address);
     jm_str_adds(&reason, m->probe.reason);
     jm_str_wrap(&text, jm_str_span(&reason), 24, WIDTH);
     jm_str_release(&reason);
@@ -304,6 +302,76 @@ static void unreadable(struct page *p, const struct jm_survey_meter *m)
     jm_str_release(&text);
     if (m->probe.mend[0])
         jm_str_addf(p->out, "            mend: %s\n", m->probe.mend);
+}
+
+static void said(struct page *p, const char *word, const char *text)
+{
+    jm_str_addf(p->out, "    %s%-8s%s  ", p->dim, word, p->end);
+    struct jm_str wrapped; /* escape codes take no room */
+    jm_str_init(&wrapped);
+    jm_str_pad(&wrapped, 14, ' ');
+    jm_str_wrap(&wrapped, jm_span_of(text), 14, WIDTH);
+    jm_str_adds(p->out, wrapped.len > 14 ? wrapped.buf + 14 : "\n");
+    jm_str_release(&wrapped);
+}
+
+/* "the AC input of node1" */
+static void place_text(const struct jm_instrument *in, const char *host, char out[160])
+{
+    static const struct {
+        enum jm_domain_kind at;
+        const char *text;
+    } words[] = {{JM_D_INLET_AC, "the AC input of "},
+                 {JM_D_INLET_DC, "the DC input of "},
+                 {JM_D_PSU, "the input of one supply of "},
+                 {JM_D_NODE, "the output of the supplies of "}};
+    const char *of = in->host ? in->host : host;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (in->at == (int)words[i].at) {
+            snprintf(out, 160, "%s%.60s", words[i].text, of);
+            return;
+        }
+    if (in->at < 0)
+        snprintf(out, 160, "what it measures by nature (%s), of %.60s", in->ops->boundary, of);
+    else
+        snprintf(out, 160, "%s%s%.40s of %.60s", jm_domain_kind_name(in->at), in->device ? " " : "",
+                 in->device ? in->device : "", of);
+}
+
+/* Entries of the configuration that do not answer: what each is, what it would measure, why not, what to do.
+ */
+static void silent(struct page *p, const char *host)
+{
+    size_t n = 0, ok = 0;
+    const struct jm_instrument *in = NULL;
+    for (size_t i = 0; i < p->s->n; i++)
+        if (p->s->m[i].conf) {
+            in = p->s->m[i].conf;
+            n++;
+            ok += p->s->m[i].probe.state == JM_PROBE_OK;
+        }
+    if (!in || ok == n)
+        return;
+    jm_str_addf(p->out, "\n%sInstruments of %.50s:%s ", p->bold, in->list->file, p->end);
+    if (ok)
+        jm_str_addf(p->out, "%zu of %zu answer\n", ok, n);
+    else
+        jm_str_addf(p->out, "none of %zu answers\n", n);
+    for (size_t i = 0; i < p->s->n; i++) {
+        const struct jm_survey_meter *m = &p->s->m[i];
+        char text[512];
+        if (!m->conf || m->probe.state == JM_PROBE_OK)
+            continue;
+        jm_str_addf(p->out, "  %s%s%s  %s\n", p->bold, title_of(m), p->end,
+                    jm_probe_state_name((int)m->probe.state));
+        snprintf(text, sizeof text, "%s%s%s (line %zu)", m->ops->name, m->address[0] ? " at " : "",
+                 m->address, m->conf->line);
+        said(p, "is", text);
+        place_text(m->conf, host, text);
+        said(p, "measures", text);
+        said(p, "but", m->probe.reason);
+        said(p, "to do", m->probe.mend);
+    }
 }
 
 /* Kind, meters and children of a domain as one text: what is equal is shown once. */
@@ -392,7 +460,7 @@ void jm_meters_text(const struct jm_survey *s, const char *host, bool color, str
                      .end = color ? "\033[0m" : ""};
     size_t bad = 0, offs = 0;
     for (size_t i = 0; i < s->n; i++) {
-        bad += s->m[i].probe.state != JM_PROBE_OK && !off(&s->m[i]);
+        bad += s->m[i].probe.state != JM_PROBE_OK && !off(&s->m[i]) && !s->m[i].conf;
         offs += off(&s->m[i]);
     }
     jm_str_addf(out, "%sMeters of %s:%s ", p.bold, host, p.end);
@@ -400,6 +468,7 @@ void jm_meters_text(const struct jm_survey *s, const char *host, bool color, str
         jm_str_addf(out, "%zu can be read\n", s->n_ok);
     else
         jm_str_adds(out, "none can be read\n");
+    silent(&p, host);
     for (size_t i = 0; i < s->n; i++)
         if (s->m[i].probe.state == JM_PROBE_OK)
             readable(&p, &s->m[i]);
@@ -422,7 +491,7 @@ void jm_meters_text(const struct jm_survey *s, const char *host, bool color, str
     if (bad)
         jm_str_addf(out, "\n%sCannot be read%s\n", p.bold, p.end);
     for (size_t i = 0; i < s->n; i++)
-        if (s->m[i].probe.state != JM_PROBE_OK && !off(&s->m[i]))
+        if (s->m[i].probe.state != JM_PROBE_OK && !off(&s->m[i]) && !s->m[i].conf)
             unreadable(&p, &s->m[i]);
     if (offs)
         jm_str_addf(out, "\n%sOnly on request%s\n", p.bold, p.end);

@@ -23,6 +23,9 @@ int jm_address_check(const char *address, struct jm_err *err)
 {
     const char *scheme = strstr(address, "://");
     const char *p = scheme ? scheme + 3 : address;
+    for (const char *c = address; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return jm_err_set(err, JM_EUSAGE, "the address has control characters in it");
     for (; *p && !strchr("/?#", *p); p++)
         if (*p == '@')
             return jm_err_set(err, JM_EUSAGE,

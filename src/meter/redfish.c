@@ -414,8 +414,12 @@ static int look(struct jm_meter *m, const struct jm_meter_env *env, const struct
         rc = jm_redfish_discover(&f->talk, conf, &all, &asked, skipped, m, look_at_maker, &maker, err);
     int64_t each = asked ? (jm_clock_mono(&f->talk.http.clock) - begun) / asked : 0;
     f->talk.may_relog = true;
-    if (!rc)
-        rc = by_source(m, f, &all, conf, env, in, tree, err);
+    struct jm_err none = {0};
+    if (!rc) {
+        rc = by_source(m, f, &all, conf, env, in, tree, &none);
+        if (rc)
+            jm_err_set(err, rc, "%s%s%s", none.text, skipped[0] ? "; the first failure: " : "", skipped);
+    }
     m->simulated = maker.simulated;
     for (size_t i = 0; m->simulated && i < m->n_chan; i++)
         m->chan[i].provenance = JM_P_SIMULATED;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/near.h"
+#include "base/str.h"
 #include "base/json.h"
 #include "base/banned.h"
 
@@ -87,6 +88,7 @@ static void fail(struct jm_survey_meter *s, const struct jm_err *err)
                  : err->code == JM_EUNSUPPORTED ? JM_PROBE_UNSUPPORTED
                                                 : JM_PROBE_ABSENT,
                  "", "%.255s", err->text);
+    jm_text_plain(s->probe.reason, strlen(s->probe.reason), false); /* it may quote what a device has sent */
 }
 
 /* Values as they are now, and how long a read takes. */
@@ -158,6 +160,38 @@ static int look(struct jm_survey *all, struct jm_survey_meter *s, const struct j
     return look_at(all, s, m, env, o, err);
 }
 
+/* "bmc1: it is off" is "it is off". */
+static void without(char *text, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    if (strncmp(text, prefix, n) == 0 && text[n] == ':' && text[n + 1] == ' ')
+        memmove(text, text + n + 2, strlen(text + n + 2) + 1);
+}
+
+/* What somebody can do who sees this instrument for the first time. */
+static void advise(struct jm_survey_meter *s, int rc)
+{
+    char where[128];
+    const struct jm_instrument *in = s->conf;
+    snprintf(where, sizeof where, "line %zu of %.90s", in->line, in->list->file);
+    char *out = s->probe.mend;
+    size_t cap = sizeof s->probe.mend;
+    switch (rc) {
+    case JM_EDENIED:
+        snprintf(out, cap,
+                 "check user and password (%s); it may need a role or privilege that can read power", where);
+        break;
+    case JM_EUSAGE: snprintf(out, cap, "mend the entry: %s", where); break;
+    case JM_EUNSUPPORTED: snprintf(out, cap, "check the kind of meter and the address: %s", where); break;
+    case JM_ETLS: snprintf(out, cap, "say how it is known, `tls` of the entry: %s", where); break;
+    default:
+        snprintf(out, cap,
+                 "see that it is on and in reach, and that the address is right (%s); a recording goes on "
+                 "trying it",
+                 where);
+    }
+}
+
 /* The instruments of the configuration, all opened at once. */
 static int look_configured(struct jm_survey *all, const struct jm_meter_env *env,
                            const struct jm_survey_options *o, struct jm_err *err)
@@ -185,13 +219,10 @@ static int look_configured(struct jm_survey *all, const struct jm_meter_env *env
                          in[i]->tls.insecure ? ", TLS not verified" : "");
             rc = look_at(all, s, m, env, o, err);
         } else {
-            const char *text = opened[i].why.text;
-            size_t len = strlen(in[i]->name); /* which begins the sentence, and the row */
-            if (jm_span_starts(jm_span_of(text), jm_span_of(in[i]->name)) && text[len] == ':')
-                memmove(opened[i].why.text, text + len + 2, strlen(text + len + 2) + 1);
+            without(opened[i].why.text, in[i]->name); /* which begin the sentence, and the row */
+            without(opened[i].why.text, in[i]->ops->name);
             fail(s, &opened[i].why);
-            snprintf(s->probe.mend, sizeof s->probe.mend, "line %zu of %.200s", in[i]->line,
-                     in[i]->list->file);
+            advise(s, opened[i].rc);
         }
     }
     for (size_t i = 0; opened && i < n; i++)
@@ -223,8 +254,10 @@ int jm_meter_survey(const struct jm_meter_env *env, const struct jm_survey_optio
             configured = configured || env->instruments->v[k]->ops == ops;
         if (!jm_meter_listed(o->meters, ops->name) || (!ops->open && configured))
             continue;
-        out->m[out->n].ops = ops;
-        rc = look(out, &out->m[out->n++], env, o, o->meters != NULL, err);
+        struct jm_survey_meter *row = &out->m[out->n];
+        row->ops = ops;
+        rc = look(out, row, env, o, o->meters != NULL, err);
+        out->n += !(configured && row->probe.state == JM_PROBE_OFF);
     }
     if (!rc)
         rc = look_configured(out, env, o, err);

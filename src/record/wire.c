@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "meter/opening.h"
 #include "record/internal.h"
 
@@ -29,6 +30,8 @@ static int begin(struct jm_recorder *r, struct jm_wire *x, struct jm_opened *o, 
     x->why = o->why;
     o->later = NULL;
     snprintf(why, sizeof why, "%s%s", o->why.text, !o->m && x->later ? "; it is tried again" : "");
+    jm_text_plain(why, strlen(why), false); /* it may quote what a device has sent */
+    jm_text_plain(x->why.text, strlen(x->why.text), false);
     int id = jm_record_put_row(r, x->in->ops, x->in->name, o->m, o->m ? "ok" : state_of(o->rc),
                                o->m ? "" : why, "", err);
     x->meter = id;
@@ -109,6 +112,7 @@ void jm_record_latecomers(struct jm_recorder *r)
             rc = o.m ? join(r, x, &o, &e) : 0;
             x->tries = o.tries;
             x->why = o.rc ? o.why : x->why;
+            jm_text_plain(x->why.text, strlen(x->why.text), false);
         }
         jm_opened_release(&o);
         if (rc < 0)

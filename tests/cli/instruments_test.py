@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import subprocess
 import tempfile
+import threading
 import unittest
 
 import tap
@@ -18,8 +19,8 @@ SOURCE = os.environ["JM_SOURCE"]
 SECRET = "correct-horse-77"
 
 
-def joulemark(*args):
-    return subprocess.run([JOULEMARK, *args], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+def joulemark(*args, cwd=None):
+    return subprocess.run([JOULEMARK, *args], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, cwd=cwd,
                           env={**os.environ, "JM_TEST_SECRET": SECRET})
 
 
@@ -78,10 +79,12 @@ quiet: true
             self.assertEqual(power["domain"]["key"], "node7")
             self.assertEqual((power["accuracy_relative"], power["accuracy_offset"]), (0.005, 1))
             self.assertIn("line", silent["mend"])
-            text = joulemark("meters", "--config", conf, "--no-measure").stdout
-            self.assertIn("wall", text)
-            self.assertIn("silent", text)
-            self.assertLessEqual(max(map(len, text.splitlines())), 80 + len(conf))
+            text = joulemark("meters", "--config", os.path.basename(conf), "--no-measure", cwd=self.dir.name).stdout
+            self.assertIn("Instruments of joulemark.yaml: 1 of 2 answer", text)
+            self.assertIn("  silent  absent", text)
+            self.assertIn("line 13", text)
+            self.assertNotIn("ptd: ", text)
+            self.assertLessEqual(max(map(len, text.splitlines())), 80)
             run = os.path.join(self.dir.name, "r.jmr")
             r = joulemark("run", "--no-summary", "--config", conf, "-o", run, "--", "sleep", "2")
             self.assertIn(r.returncode, (0, 3), r.stderr)
@@ -106,6 +109,31 @@ quiet: true
                 self.assertEqual(r.returncode, 2)
                 self.assertIn(says, r.stderr)
                 self.assertNotIn(SECRET, r.stderr)
+
+    def test_what_a_device_says_is_no_command_for_the_terminal(self):
+        """An instrument that answers with escape sequences, in the reason of `meters` and in the run."""
+        rogue = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(rogue.close)
+
+        def serve():
+            while True:
+                try:
+                    with rogue.accept()[0] as c:
+                        c.recv(100)
+                        c.sendall(b"\x1b[2J\x1b]0;owned\x07hello\r\n")
+                except OSError:
+                    return
+        threading.Thread(target=serve, daemon=True).start()
+        conf = self.write("meters:\n  - {name: rogue, meter: ptd, timeout: 1s, address: \"127.0.0.1:%d\"}\n" % rogue.getsockname()[1])
+        run = os.path.join(self.dir.name, "r.jmr")
+        for r in (joulemark("meters", "--config", conf, "--no-measure"),
+                  joulemark("run", "--config", conf, "-o", run, "-m", "rogue", "--", "true")):
+            self.assertIn("hello", r.stdout + r.stderr)
+            self.assertNotIn("\x1b", r.stdout + r.stderr)
+        r = joulemark("meters", "--config", self.write("meters:\n  - {name: a, meter: ptd, address: \"h\\e[31m\"}\n"))
+        self.assertEqual(r.returncode, 2)
+        self.assertIn("control characters", r.stderr)
+        self.assertNotIn("\x1b", r.stderr)
 
     def test_chosen_by_name(self):
         conf = self.write("meters:\n  - {name: upstairs, meter: ptd, address: \"127.0.0.1:9\"}\n")
