@@ -134,33 +134,41 @@ static const struct jm_meter_ops wire = {
     .traps = "",
 };
 
-static struct jm_instrument entry[N];
-static struct jm_instrument *entries[N];
-static struct fake_conf conf[N];
-static char names[N][8];
-static struct jm_instruments list;
+/* A test's own, kept for good: a thread that hung may look at it when it goes on at last. */
+static struct set {
+    struct set *before;
+    struct jm_instrument entry[N];
+    struct jm_instrument *entries[N];
+    struct fake_conf conf[N];
+    char names[N][8];
+    struct jm_instruments list;
+} * set;
 static const struct jm_meter_ops *const none[] = {NULL};
 
 static void configure(size_t n)
 {
+    struct set *fresh = calloc(1, sizeof *fresh);
+    assert_non_null(fresh);
+    fresh->before = set;
+    set = fresh;
     sys = jm_clock_system();
     err = (struct jm_err){0};
     setenv("JM_TEST_SECRET", "hunter-22", 1);
-    list = (struct jm_instruments){.v = entries, .n = n};
+    set->list = (struct jm_instruments){.v = set->entries, .n = n};
     for (size_t i = 0; i < n; i++) {
-        snprintf(names[i], sizeof names[i], "i%02zu", i);
-        conf[i].how = GOOD;
-        atomic_store(&conf[i].opened, 0);
-        entry[i] = (struct jm_instrument){.name = names[i],
-                                          .ops = &wire,
-                                          .list = &list,
-                                          .at = -1,
-                                          .host = names[i],
-                                          .timeout_ns = 100 * JM_NS_PER_MS,
-                                          .gain_tol = 0.01,
-                                          .password = {.env = "JM_TEST_SECRET"},
-                                          .conf = &conf[i]};
-        entries[i] = &entry[i];
+        snprintf(set->names[i], sizeof set->names[i], "i%02zu", i);
+        set->conf[i].how = GOOD;
+        atomic_store(&set->conf[i].opened, 0);
+        set->entry[i] = (struct jm_instrument){.name = set->names[i],
+                                               .ops = &wire,
+                                               .list = &set->list,
+                                               .at = -1,
+                                               .host = set->names[i],
+                                               .timeout_ns = 100 * JM_NS_PER_MS,
+                                               .gain_tol = 0.01,
+                                               .password = {.env = "JM_TEST_SECRET"},
+                                               .conf = &set->conf[i]};
+        set->entries[i] = &set->entry[i];
     }
 }
 
@@ -169,7 +177,7 @@ static struct jm_record_cfg config(char path[64])
     snprintf(path, 64, "/tmp/jm-instruments-%d.jmr", (int)getpid());
     return (struct jm_record_cfg){.path = path,
                                   .create = {.label = "instruments", .overwrite = true, .seed = 1},
-                                  .env = {.host = "here", .instruments = &list},
+                                  .env = {.host = "here", .instruments = &set->list},
                                   .registry = none,
                                   .period_ns = JM_NS_PER_MS}; /* is not for instruments */
 }
@@ -209,7 +217,7 @@ static void check_readings(struct jm_run *run)
         assert_int_equal(jm_run_readings(run, c[i].id, INT64_MIN, INT64_MAX, &got, &err), 0);
         const struct jm_reading *v = got.v;
         size_t n = got.n;
-        if (conf[k].how == GOOD || conf[k].how == COMES_LATE || conf[k].how == OPENS_SLOWLY) {
+        if (set->conf[k].how == GOOD || set->conf[k].how == COMES_LATE || set->conf[k].how == OPENS_SLOWLY) {
             good++;
             assert_true(n >= 3); /* a busy machine may skip slots, it loses no reading that was made */
             for (size_t j = 0; j < n; j++) {
@@ -217,7 +225,7 @@ static void check_readings(struct jm_run *run)
                 assert_int_equal(v[j].value, (int64_t)j + 1);
             }
         } else {
-            assert_int_equal(n, conf[k].how == HANGS_LATER ? 3 : 0);
+            assert_int_equal(n, set->conf[k].how == HANGS_LATER ? 3 : 0);
         }
         jm_readings_release(&got);
         /* each has its own host's inlet, also one that joined later */
@@ -239,10 +247,13 @@ static void ten_of_fifty_hang(void **state)
     (void)state;
     configure(N);
     for (size_t i = 0; i < N; i += 5)
-        conf[i].how = i < 20 ? HANGS_AT_ONCE : i < 40 ? HANGS_LATER : i < 45 ? OPENS_SLOWLY : HANGS_OPENING;
-    conf[1].how = FAILS_OPENING;
-    conf[2].how = COMES_LATE;
-    conf[3].how = NEVER_COMES;
+        set->conf[i].how = i < 20   ? HANGS_AT_ONCE
+                           : i < 40 ? HANGS_LATER
+                           : i < 45 ? OPENS_SLOWLY
+                                    : HANGS_OPENING;
+    set->conf[1].how = FAILS_OPENING;
+    set->conf[2].how = COMES_LATE;
+    set->conf[3].how = NEVER_COMES;
     struct jm_record_cfg cfg = config(path);
     assert_int_equal(jm_recorder_new(&cfg, &r, &err), 0);
     assert_int_equal(jm_recorder_channels(r), N - 5);
@@ -255,7 +266,7 @@ static void ten_of_fifty_hang(void **state)
     jm_clock_sleep_until(&sys, jm_clock_mono(&sys) + 10 * PERIOD, NULL);
     assert_int_equal(jm_recorder_window_end(r, w, &t1, &err), 0);
     assert_int_equal(jm_recorder_finish(r, &err), 0);
-    assert_int_equal(conf[40].opened, 1);
+    assert_int_equal(set->conf[40].opened, 1);
     assert_int_equal(jm_run_open(path, &run, &err), 0);
 
     size_t n_m, denied = 0, absent = 0;
@@ -304,11 +315,11 @@ static void lost_one_comes_back(void **state)
     struct jm_run *run = NULL;
     (void)state;
     configure(1);
-    conf[0].how = IS_LOST;
+    set->conf[0].how = IS_LOST;
     struct jm_record_cfg cfg = config(path);
     assert_int_equal(jm_recorder_new(&cfg, &r, &err), 0);
     assert_int_equal(jm_recorder_start(r, &err), 0);
-    for (int i = 0; conf[0].opened < 2 && i < 1500; i++)
+    for (int i = 0; set->conf[0].opened < 2 && i < 1500; i++)
         jm_clock_sleep_until(&sys, jm_clock_mono(&sys) + 20 * JM_NS_PER_MS, NULL);
     struct jm_record_live live;
     jm_recorder_live(r, &live);
@@ -375,7 +386,7 @@ static void replies_are_bounded(void **state)
     configure(1);
     snprintf(path, sizeof path, "/tmp/jm-replies-%d.jmr", (int)getpid());
     assert_int_equal(jm_run_create(path, &create, &w, &err), 0);
-    jm_replies_init(&q, &entry[0], 1);
+    jm_replies_init(&q, &set->entry[0], 1);
     q.stored = 1; /* its share is used */
     int64_t t = 1000 * JM_NS_PER_S;
     static const char *const body[] = {"{\"W\": 1}", "{\"W\": 2}", "{\"W\": 30.5}", "{\"X\": 1}",
