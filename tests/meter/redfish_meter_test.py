@@ -9,7 +9,7 @@ import time
 import unittest
 
 import tap
-from redfish_server import Server, tree
+from redfish_server import Server, captured
 
 JOULEMARK = os.environ["JOULEMARK"]
 SECRET = "pw-very-secret"
@@ -143,15 +143,7 @@ class Captured(Base):
         corpus = tap.corpus()
         if not corpus:
             self.skipTest("no corpus")
-        t = tree(os.path.join(corpus, "redfish", where), prefix)
-        t.setdefault("/redfish/v1", {k: {"@odata.id": f"/redfish/v1/{k}"} for k in ("Chassis", "Systems", "PowerEquipment")})
-        for uri in list(t):  # collections that were not captured
-            while uri.count("/") > 2:
-                uri = uri.rsplit("/", 1)[0]
-                if uri not in t:
-                    kids = sorted({"/".join(x.split("/")[:uri.count("/") + 2]) for x in t if x.startswith(uri + "/")})
-                    t[uri] = {"Members": [{"@odata.id": k} for k in kids]}
-        return t
+        return captured(corpus, where, prefix)
 
     def test_bmcs(self):
         """What the table of the captures says: the input of the supplies, or a side that is not stated; system power."""

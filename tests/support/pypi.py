@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A package from PyPI for a test, in a virtual environment of the build folder."""
+"""Packages from PyPI for a test, in a virtual environment of the build folder."""
 import fcntl
 import os
 import subprocess
@@ -21,7 +21,7 @@ def _prepare(folder, python, package, module):
             return python, None
         subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=120)
         subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1",
-                        "--timeout", "10", package], check=True, capture_output=True, timeout=200)
+                        "--timeout", "10", *package.split()], check=True, capture_output=True, timeout=200)
     except (OSError, subprocess.SubprocessError) as e:
         return None, f"{package} cannot be installed here ({type(e).__name__})"
     return python, None

@@ -27,6 +27,19 @@ def tree(root, prefix=""):
     return out
 
 
+def captured(corpus, where, prefix=""):
+    """A captured tree of the corpus with the collections that were not captured."""
+    t = tree(os.path.join(corpus, "redfish", where), prefix)
+    t.setdefault("/redfish/v1", {k: {"@odata.id": f"/redfish/v1/{k}"} for k in ("Chassis", "Systems", "PowerEquipment")})
+    for uri in list(t):
+        while uri.count("/") > 2:
+            uri = uri.rsplit("/", 1)[0]
+            if uri not in t:
+                kids = sorted({"/".join(x.split("/")[:uri.count("/") + 2]) for x in t if x.startswith(uri + "/")})
+                t[uri] = {"Members": [{"@odata.id": k} for k in kids]}
+    return t
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "fake-bmc"
@@ -125,7 +138,7 @@ class Quiet(http.server.ThreadingHTTPServer):
 
 class Server:
     def __init__(self, tree, user=None, password=None, tls=True, basic=False, location=True,
-                 sessions_at=("/redfish/v1/SessionService/Sessions",)):
+                 sessions_at=("/redfish/v1/SessionService/Sessions",), expired=False, name="IP:127.0.0.1"):
         self.tree, self.user, self.password, self.basic, self.location = tree, user, password, basic, location
         self.sessions_at, self.fault, self.log, self.tokens, self.by_uri, self.made = set(sessions_at), {}, [], set(), {}, 0
         self.lock, self.stop = threading.Lock(), threading.Event()
@@ -137,7 +150,9 @@ class Server:
             key, self.ca = os.path.join(self.dir.name, "key.pem"), os.path.join(self.dir.name, "cert.pem")
             subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                             "-keyout", key, "-out", self.ca, "-days", "2", "-subj", "/CN=bmc",
-                            "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+                            "-addext", "subjectAltName=" + name], check=True, capture_output=True)
+            if expired:
+                self.renew("200101000000Z", "200102000000Z", key, name)
             with open(self.ca) as f:
                 self.pin = hashlib.sha256(ssl.PEM_cert_to_DER_cert(f.read())).hexdigest()
             ctx = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -145,6 +160,18 @@ class Server:
             self.httpd.socket = ctx.wrap_socket(self.httpd.socket, server_side=True, do_handshake_on_connect=False)
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         self.thread = threading.Thread(target=self.httpd.serve_forever, kwargs={"poll_interval": .05}, daemon=True)
+
+    def renew(self, start, end, key, name):
+        """The certificate again, for other days."""
+        d = self.dir.name
+        with open(d + "/ca.conf", "w") as f:
+            f.write(f"[ca]\ndefault_ca=c\n[c]\ndatabase={d}/index\nnew_certs_dir={d}\nrand_serial=yes\npolicy=p\nx509_extensions=x\n"
+                    f"default_md=sha256\n[p]\ncommonName=supplied\n[x]\nsubjectAltName={name}\nbasicConstraints=CA:TRUE\n")
+        open(d + "/index", "w").close()
+        for args in (["req", "-new", "-key", key, "-subj", "/CN=bmc", "-out", d + "/csr"],
+                     ["ca", "-batch", "-selfsign", "-notext", "-config", d + "/ca.conf", "-keyfile", key, "-in", d + "/csr", "-out", self.ca,
+                      "-startdate", start, "-enddate", end]):
+            subprocess.run(["openssl", *args], check=True, capture_output=True)
 
     def forget(self):
         """As a service does that restarts."""
