@@ -24,6 +24,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
                 (r.m[i].energy_status == JM_S_OK && !(r.m[i].energy_j >= 0)))
                 abort();
     }
+    char id[JM_PLUG_METERS][JM_KASA_CHILD];
+    size_t children = jm_plug_kasa_children((struct jm_span){(const char *)p, n}, id, JM_PLUG_METERS);
+    for (size_t i = 0; i < children; i++)
+        if (strlen(id[i]) >= JM_KASA_CHILD || strpbrk(id[i], "\"\\"))
+            abort();
     char *text = malloc(n + 1);
     if (text)
         jm_kasa_decode(p, n, text);

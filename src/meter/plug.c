@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "meter/http.h"
-#include "meter/scpi.h"
+#include "meter/plug_kasa.h"
 #include "wire/plug.h"
 
 #include "base/banned.h"
@@ -29,7 +29,8 @@ struct plug {
     enum model model;
     struct jm_http http;
     char password[JM_SECRET_MAX];
-    char kasa[280];
+    char kasa[280], child[JM_PLUG_METERS][JM_KASA_CHILD];
+    size_t n_children;
     int64_t timeout_ns;
     char target[400]; /* a secret: Tasmota takes user and password in the query */
     struct jm_plug_reply last;
@@ -42,69 +43,55 @@ struct plug {
 
 /* --- asking
  * --------------------------------------------------------------------------------------------------- */
-static int kasa_bytes(int fd, unsigned char *buf, size_t n, const struct jm_clock *clock, int64_t deadline,
-                      const char *at, struct jm_err *err)
+/* A strip answers for each outlet by itself; what one does not answer is missing, not 0. */
+static int ask_strip(struct plug *p, const struct jm_clock *clock, struct jm_str *body,
+                     struct jm_plug_reply *out, struct jm_err *err)
 {
-    while (n) {
-        ssize_t k = recv(fd, buf, n, 0);
-        if (k > 0) {
-            buf += k;
-            n -= (size_t)k;
+    char request[160];
+    int rc = 0;
+    *out = (struct jm_plug_reply){.n = 0};
+    for (size_t i = 0; i < p->n_children && !rc; i++) {
+        struct jm_plug_reply one;
+        struct jm_err why = {0};
+        size_t from = body->len;
+        snprintf(request, sizeof request,
+                 "{\"context\":{\"child_ids\":[\"%.60s\"]},\"emeter\":{\"get_realtime\":{}}}", p->child[i]);
+        rc = jm_kasa_ask(p->kasa, jm_span_of(request), p->timeout_ns, clock, body, err);
+        if (rc || jm_plug_kasa(jm_span_sub(jm_str_span(body), from, body->len), &one, &why))
             continue;
-        }
-        if (k == 0)
-            return jm_err_set(err, JM_ENET, "%s closed the connection", at);
-        if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-            return jm_err_sys(err, errno, "reading from %s failed", at);
-        int64_t left = deadline - jm_clock_mono(clock);
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        if (left <= 0 || poll(&p, 1, (int)(left / JM_NS_PER_MS) + 1) == 0)
-            return jm_err_set(err, JM_ETIMEOUT, "%s did not answer in time", at);
+        out->m[out->n] = one.m[0];
+        snprintf(out->m[out->n].part, sizeof out->m[0].part, "%zu", i + 1);
+        out->n++;
     }
-    return 0;
+    return rc       ? rc
+           : out->n ? 0
+                    : jm_err_set(err, JM_EABSENT, "no outlet of the strip at %s measures energy", p->kasa);
 }
 
-static int kasa_talk(struct plug *p, struct jm_scpi *wire, const struct jm_clock *clock, struct jm_str *body,
-                     struct jm_err *err)
+static int ask_kasa(struct plug *p, const struct jm_clock *clock, struct jm_str *body,
+                    struct jm_plug_reply *out, struct jm_err *err)
 {
-    unsigned char head[4], text[16384];
-    struct jm_str ask;
-    int64_t deadline = jm_clock_mono(clock) + p->timeout_ns;
-    jm_str_init(&ask);
-    jm_kasa_encode(JM_SPAN("{\"emeter\":{\"get_realtime\":{}}}"), &ask);
-    ssize_t sent = ask.failed ? -1 : send(wire->fd, ask.buf, ask.len, MSG_NOSIGNAL);
-    int rc = sent == (ssize_t)ask.len ? 0 : jm_err_set(err, JM_ENET, "%s takes no request", p->kasa);
-    jm_str_release(&ask);
-    if (!rc)
-        rc = kasa_bytes(wire->fd, head, 4, clock, deadline, p->kasa, err);
-    size_t n = rc ? 0 : (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
-    if (!rc && n > sizeof text)
-        return jm_err_set(err, JM_ELIMIT, "%s announces %zu bytes: it is no Kasa plug", p->kasa, n);
-    if (!rc)
-        rc = kasa_bytes(wire->fd, text, n, clock, deadline, p->kasa, err);
-    if (rc)
-        return rc;
-    jm_kasa_decode(text, n, (char *)text);
-    jm_str_add(body, text, n);
-    return jm_str_ok(body, "an answer", err);
-}
-
-static int ask_kasa(struct plug *p, const struct jm_clock *clock, struct jm_str *body, struct jm_err *err)
-{
-    struct jm_scpi *wire = malloc(sizeof *wire);
     struct jm_clock_pair pair;
-    if (!wire)
-        return jm_err_set(err, JM_ENOMEM, "out of memory for a connection");
     jm_clock_pair(clock, &pair);
     p->t0 = jm_clock_mono(clock);
-    int rc = jm_scpi_open(wire, p->kasa, 9999, 0, (int)(p->timeout_ns / JM_NS_PER_MS), "kasa", err);
-    if (!rc) {
-        rc = kasa_talk(p, wire, clock, body, err);
-        jm_scpi_close(wire);
-    }
-    free(wire);
+    int rc = p->n_children ? ask_strip(p, clock, body, out, err)
+                           : jm_kasa_ask(p->kasa, JM_SPAN("{\"emeter\":{\"get_realtime\":{}}}"),
+                                         p->timeout_ns, clock, body, err);
     p->t1 = jm_clock_mono(clock);
     p->real = pair.real + ((p->t0 + p->t1) / 2 - pair.mono1);
+    return rc;
+}
+
+/* Whether it is a strip, and of which outlets. */
+static int look_kasa(struct plug *p, const struct jm_clock *clock, struct jm_err *err)
+{
+    struct jm_str body;
+    jm_str_init(&body);
+    int rc =
+        jm_kasa_ask(p->kasa, JM_SPAN("{\"system\":{\"get_sysinfo\":{}}}"), p->timeout_ns, clock, &body, err);
+    if (!rc)
+        p->n_children = jm_plug_kasa_children(jm_str_span(&body), p->child, JM_PLUG_METERS);
+    jm_str_release(&body);
     return rc;
 }
 
@@ -134,9 +121,11 @@ static int ask(struct jm_meter *m, const struct jm_clock *clock, struct jm_plug_
     struct plug *p = m->priv;
     struct jm_str body;
     jm_str_init(&body);
-    int rc = p->model == KASA ? ask_kasa(p, clock, &body, err) : ask_http(p, &body, err);
+    int rc = p->model == KASA ? ask_kasa(p, clock, &body, out, err) : ask_http(p, &body, err);
+    bool strip = p->model == KASA && p->n_children;
     if (!rc) {
-        rc = decode[p->model](jm_str_span(&body), out, err);
+        if (!strip)
+            rc = decode[p->model](jm_str_span(&body), out, err);
         jm_meter_raw(m, p->t0, p->t1, origin[p->model], jm_str_span(&body),
                      rc        ? JM_RAW_BAD
                      : p->told ? 0
@@ -319,6 +308,9 @@ static int start(struct jm_meter *m, const struct jm_meter_env *env, const struc
     target(p, in);
     if (p->model == KASA) {
         snprintf(p->kasa, sizeof p->kasa, "%s", conf->url);
+        rc = look_kasa(p, &clock, err);
+        if (rc)
+            return rc;
     } else {
         struct jm_http_setup setup = {.url = conf->url,
                                       .user = in->user                                ? in->user
@@ -398,6 +390,8 @@ const struct jm_meter_ops jm_meter_plug = {
              "the integrated power and never added.\n"
              "Counters start again at power loss, reboot or reset: a decrease is a reset, never a wrap.\n"
              "Tasmota's 42949.672 kWh is a counter that was taken below 0: implausible.\n"
+             "A Kasa strip is asked outlet by outlet; none is added to another, and each needs a feed to be "
+             "counted.\n"
              "Tapo's local protocol (KLAP) is encrypted with the cloud account's password: not read.",
     .read = plug_read,
     .close = plug_close,

@@ -19,47 +19,6 @@
 
 /* --- channels
  * -------------------------------------------------------------------------------------------------- */
-/* A short name of the thing, which its power and its energy share. */
-static void part_name(const struct jm_rf_reading *r, bool first, char out[64])
-{
-    const char *end = strstr(r->source, "#/"), *from;
-    char id[64];
-    out[0] = '\0';
-    if (first && (r->of == JM_RF_NODE || r->of == JM_RF_PDU))
-        return;
-    const char *list = strstr(r->source, "#/PowerSupplies/");
-    const char *supply = strstr(r->uri, "/PowerSupplies/"), *outlet = strstr(r->uri, "/Outlets/");
-    if (list) {
-        snprintf(out, 64, "psu%.*s", (int)(strcspn(list + 16, "/") < 8 ? strcspn(list + 16, "/") : 8),
-                 list + 16);
-        return;
-    }
-    const char *named = supply ? supply + 15 : outlet ? outlet + 9 : NULL;
-    if (named) {
-        snprintf(out, 64, "%.*s", (int)(strcspn(named, "/#") < 60 ? strcspn(named, "/#") : 60), named);
-        return;
-    }
-    size_t n = end ? (size_t)(end - r->source) : strlen(r->source);
-    const char *cut = strstr(r->source, "/EnvironmentMetrics");
-    if (!cut)
-        cut = strstr(r->source, "/ProcessorMetrics");
-    if (cut && (size_t)(cut - r->source) < n)
-        n = (size_t)(cut - r->source);
-    for (from = r->source + n; from > r->source && from[-1] != '/'; from--)
-        ;
-    snprintf(id, sizeof id, "%.*s",
-             (int)((size_t)(r->source + n - from) < 60 ? (size_t)(r->source + n - from) : 60), from);
-    if (strcmp(id, "Power") == 0) /* an entry of PowerControl */
-        snprintf(id, sizeof id, "%.60s", jm_rf_of_name((int)r->of));
-    static const char *const tails[] = {"_Power_0", "_Energy_0", "_Power", "_Energy"};
-    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++)
-        if (jm_span_ends(jm_span_of(id), jm_span_of(tails[i]))) {
-            id[strlen(id) - strlen(tails[i])] = '\0';
-            break;
-        }
-    snprintf(out, 64, "%s", id);
-}
-
 static const char *channel_name(const struct jm_rf_reading *r)
 {
     if (r->kind == JM_RF_COUNTER)
@@ -122,7 +81,7 @@ static int add(struct jm_meter *m, const struct jm_meter_env *env, const struct 
     jm_instrument_device(in, NULL, device);
     if (r->of == JM_RF_NODE || r->of == JM_RF_PDU)
         first = jm_meter_channel(m, device, name) < 0;
-    part_name(r, first, part);
+    jm_redfish_part(r, first, part);
     jm_instrument_device(in, part, device);
     for (int k = 2; k < 100 && jm_meter_channel(m, device, name) >= 0; k++) {
         char more[80];
@@ -183,6 +142,8 @@ static int by_source(struct jm_meter *m, struct jm_redfish *f, struct jm_rf_set 
         const struct jm_rf_reading *r = &s->r[i];
         if (jm_redfish_usable(s, r, conf->parts))
             f->spot[f->n_spots++].what = *r;
+        else if (jm_redfish_watchable(s, r, conf->parts))
+            f->spot[f->n_spots++] = (struct jm_redfish_spot){.what = *r, .unit = {.open = true}};
         else if (!r->repeat && r->kind != JM_RF_LIMIT && r->status == JM_S_ABSENT)
             absent++;
         else if (!r->repeat && (r->status == JM_S_IMPLAUSIBLE || !r->unit_sure))
@@ -212,6 +173,18 @@ static int by_source(struct jm_meter *m, struct jm_redfish *f, struct jm_rf_set 
         }
         if (!rc)
             rc = add(m, env, in, tree, r, side, err);
+    }
+    for (size_t p = 0; p < f->n_spots && !rc; p++) {
+        f->spot[p].power = -1;
+        for (size_t q = 0; q < f->n_spots && f->spot[p].power < 0; q++)
+            if (f->spot[q].what.unit == JM_U_W && f->spot[q].what.kind == JM_RF_INSTANT &&
+                strcmp(m->chan[p].device, m->chan[q].device) == 0)
+                f->spot[p].power = (int)q;
+        char key[64];
+        snprintf(key, sizeof key, "redfish.%.54s", m->chan[p].device);
+        if (f->spot[p].unit.open)
+            rc = jm_meter_add_fact(
+                m, err, key, "energy: its unit is not stated; while reading, the power beside it decides");
     }
     if (!rc && left_out)
         rc = jm_meter_add_fact(m, err, "redfish.left_out", "%zu channels: a reading may make %lld requests",
@@ -326,6 +299,7 @@ static size_t redfish_read(struct jm_meter *m, const struct jm_clock *clock, enu
                 out[p] =
                     (struct jm_reading){.t0 = now, .t1 = now, .channel = (uint32_t)p, .status = JM_S_GAP};
     }
+    jm_redfish_watch(f, out);
     const struct jm_http *h = &f->talk.http;
     if (f->clock >= 0)
         out[n++] = (struct jm_reading){.t0 = h->t0,
@@ -519,8 +493,11 @@ const struct jm_meter_ops jm_meter_redfish = {
              "supplies at opening, and the fact redfish.check says what was found.\n"
              "Missing values come as null, \"N/A\", \"0\" or 65535: they are absent, never 0.\n"
              "One sensor shows up in many resources: it is read once, by its DataSourceUri.\n"
-             "Telemetry reports mix J and mJ: a unit is taken only where another reading of the same counter "
-             "confirms it.\n"
+             "Telemetry reports mix J and mJ: a unit is taken where another reading of the same counter "
+             "confirms it, "
+             "else when two stretches in a row agree with the power beside it; until then the counter has no "
+             "value. A "
+             "stated unit that three stretches contradict is a conflict.\n"
              "Boards of GPUs and processors are shown and never added to what other meters read of them.\n"
              "A BMC's clock can be years wrong: readings have this host's stamps, and clock.offset shows the "
              "BMC's.",

@@ -73,6 +73,66 @@ bool jm_redfish_usable(const struct jm_rf_set *s, const struct jm_rf_reading *r,
     return parts == 2 || main;
 }
 
+void jm_redfish_part(const struct jm_rf_reading *r, bool first, char out[64])
+{
+    const char *end = strstr(r->source, "#/"), *from;
+    char id[64];
+    out[0] = '\0';
+    if (first && (r->of == JM_RF_NODE || r->of == JM_RF_PDU))
+        return;
+    const char *list = strstr(r->source, "#/PowerSupplies/");
+    const char *supply = strstr(r->uri, "/PowerSupplies/"), *outlet = strstr(r->uri, "/Outlets/");
+    if (list) {
+        snprintf(out, 64, "psu%.*s", (int)(strcspn(list + 16, "/") < 8 ? strcspn(list + 16, "/") : 8),
+                 list + 16);
+        return;
+    }
+    const char *named = supply ? supply + 15 : outlet ? outlet + 9 : NULL;
+    if (named) {
+        snprintf(out, 64, "%.*s", (int)(strcspn(named, "/#") < 60 ? strcspn(named, "/#") : 60), named);
+        return;
+    }
+    size_t n = end ? (size_t)(end - r->source) : strlen(r->source);
+    const char *cut = strstr(r->source, "/EnvironmentMetrics");
+    if (!cut)
+        cut = strstr(r->source, "/ProcessorMetrics");
+    if (cut && (size_t)(cut - r->source) < n)
+        n = (size_t)(cut - r->source);
+    for (from = r->source + n; from > r->source && from[-1] != '/'; from--)
+        ;
+    snprintf(id, sizeof id, "%.*s",
+             (int)((size_t)(r->source + n - from) < 60 ? (size_t)(r->source + n - from) : 60), from);
+    if (strcmp(id, "Power") == 0) /* an entry of PowerControl */
+        snprintf(id, sizeof id, "%.60s", jm_rf_of_name((int)r->of));
+    static const char *const tails[] = {"_Power_0", "_Energy_0", "_Power", "_Energy"};
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++)
+        if (jm_span_ends(jm_span_of(id), jm_span_of(tails[i]))) {
+            id[strlen(id) - strlen(tails[i])] = '\0';
+            break;
+        }
+    snprintf(out, 64, "%s", id);
+}
+
+bool jm_redfish_watchable(const struct jm_rf_set *s, const struct jm_rf_reading *r, int parts)
+{
+    struct jm_rf_reading sure = *r;
+    char mine[64], other[64];
+    sure.unit_sure = true;
+    if (r->unit_sure || r->unit != JM_U_J || r->kind != JM_RF_COUNTER || !jm_redfish_usable(s, &sure, parts))
+        return false;
+    jm_redfish_part(r, false, mine);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct jm_rf_reading *w = &s->r[i];
+        if (w->unit != JM_U_W || w->kind != JM_RF_INSTANT || w->of != r->of ||
+            !jm_redfish_usable(s, w, parts))
+            continue;
+        jm_redfish_part(w, false, other);
+        if (strcmp(mine, other) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool jm_redfish_same(const struct jm_rf_reading *a, const struct jm_rf_reading *b)
 {
     return a->kind == b->kind && a->unit == b->unit && strcmp(a->source, b->source) == 0;

@@ -39,10 +39,20 @@ int jm_redfish_discover(struct jm_redfish_talk *t, const struct jm_redfish_conf 
                         int64_t *asked, char skipped[192], const struct jm_meter *m,
                         void (*seen)(void *self, const char *uri), void *self, struct jm_err *err);
 
+/* What a counter's movement says of its unit. */
+struct jm_redfish_unit {
+    bool open; /* nobody stated it, and physics has not decided yet */
+    double joules, watts, factor;
+    int64_t t;
+    int agreed; /* stretches in a row that gave this factor */
+};
+
 /* One channel and where its value is. */
 struct jm_redfish_spot {
     struct jm_rf_reading what; /* as discovered */
     size_t resource;           /* in resource[] */
+    int power;                 /* of a counter: the channel of its power, -1: none */
+    struct jm_redfish_unit unit;
 };
 
 struct jm_redfish_resource {
@@ -63,6 +73,13 @@ struct jm_redfish {
 
 /* Is it worth a channel? */
 bool jm_redfish_usable(const struct jm_rf_set *s, const struct jm_rf_reading *r, int parts);
+/* A counter whose unit is open, with a power beside it that can decide: worth one, too. */
+bool jm_redfish_watchable(const struct jm_rf_set *s, const struct jm_rf_reading *r, int parts);
+/* A short name of the thing, which its power and its energy share; first: of the whole, which has none. */
+void jm_redfish_part(const struct jm_rf_reading *r, bool first, char out[64]);
+/* After a reading of all spots: counters against the power beside them (redfish_watch.c). */
+struct jm_reading;
+void jm_redfish_watch(struct jm_redfish *f, struct jm_reading *out);
 /* One source and quantity. */
 bool jm_redfish_same(const struct jm_rf_reading *a, const struct jm_rf_reading *b);
 /* Which resources to ask: the fewest that hold the spots, the whole before its parts; spots that no request

@@ -216,6 +216,35 @@ int jm_plug_kasa(struct jm_span body, struct jm_plug_reply *out, struct jm_err *
     return finish(root, out, "plug", err);
 }
 
+size_t jm_plug_kasa_children(struct jm_span body, char id[][JM_KASA_CHILD], size_t most)
+{
+    struct jm_json *root;
+    struct jm_span device = {NULL, 0}, own;
+    size_t n = 0;
+    if (body.n > (size_t)1 << 20 || jm_json_parse(body, &root, NULL))
+        return 0;
+    const struct jm_json *info = jm_json_path(root, "system.get_sysinfo"),
+                         *list = jm_json_get(info, "children");
+    jm_json_str(jm_json_get(info, "deviceId"), &device);
+    for (size_t i = 0; jm_json_is_array(list) && i < jm_json_len(list) && n < most; i++) {
+        if (!jm_json_str(jm_json_get(jm_json_at(list, i), "id"), &own) || !own.n)
+            continue;
+        struct jm_span before =
+            own.n <= 2 ? device : (struct jm_span){NULL, 0}; /* "00": behind the strip's own */
+        bool plain = before.n + own.n < JM_KASA_CHILD;
+        for (size_t k = 0; plain && k < before.n + own.n; k++) {
+            char c = k < before.n ? before.p[k] : own.p[k - before.n];
+            plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
+            id[n][k] = c;
+        }
+        if (!plain)
+            continue;
+        id[n++][before.n + own.n] = '\0';
+    }
+    jm_json_free(root);
+    return n;
+}
+
 void jm_kasa_encode(struct jm_span text, struct jm_str *out)
 {
     unsigned char k = 171;

@@ -41,6 +41,10 @@ int jm_plug_tasmota(struct jm_span body, struct jm_plug_reply *out, struct jm_er
 int jm_plug_kasa(struct jm_span body, struct jm_plug_reply *out,
                  struct jm_err *err); /* emeter.get_realtime, decoded */
 
+#define JM_KASA_CHILD 64
+/* The outlets of a strip in an answer to system.get_sysinfo, by the ids that ask for them; 0: it is none. */
+size_t jm_plug_kasa_children(struct jm_span body, char id[][JM_KASA_CHILD], size_t most);
+
 /* Kasa's framing: a length of four bytes, then each byte XOR the one before it (171 first). */
 void jm_kasa_encode(struct jm_span text, struct jm_str *out); /* with the length */
 void jm_kasa_decode(const unsigned char *in, size_t n,

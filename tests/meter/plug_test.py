@@ -72,8 +72,15 @@ class Kasa(socketserver.BaseRequestHandler):
     def handle(self):
         n = struct.unpack(">I", self.request.recv(4))[0]
         ask = json.loads(self.cipher(self.request.recv(n), True))
-        assert ask == {"emeter": {"get_realtime": {}}}
-        reply = self.cipher(json.dumps({"emeter": {"get_realtime": {"power_mw": 87500, "total_wh": 12, "err_code": 0}}}).encode(), False)
+        outlets = ["00", "01", "8006AB02"] if self.server.kind == "kasa strip" else []
+        if ask == {"system": {"get_sysinfo": {}}}:
+            body = {"system": {"get_sysinfo": {"deviceId": "8006AB", "model": "HS300(US)", "children": [{"id": x} for x in outlets]}}}
+        else:
+            child = ask.pop("context", {"child_ids": [None]})["child_ids"]
+            assert ask == {"emeter": {"get_realtime": {}}} and len(child) == 1
+            watts = {None: 87500, "8006AB00": 87500, "8006AB01": 1250}.get(child[0])
+            body = {"emeter": {"get_realtime": {"power_mw": watts, "total_wh": 12, "err_code": 0} if watts else {"err_code": -1}}}
+        reply = self.cipher(json.dumps(body).encode(), False)
         data = struct.pack(">I", len(reply)) + reply
         self.request.sendall(data[:7])  # in pieces, as TCP may
         self.request.sendall(data[7:])
@@ -81,15 +88,15 @@ class Kasa(socketserver.BaseRequestHandler):
 
 class Plug(unittest.TestCase):
     def read(self, kind, password=SECRET):
-        cls = socketserver.ThreadingTCPServer if kind == "kasa" else http.server.ThreadingHTTPServer
-        with cls(("127.0.0.1", 0), Kasa if kind == "kasa" else Http) as srv, tempfile.TemporaryDirectory() as d:
+        cls = socketserver.ThreadingTCPServer if kind.startswith("kasa") else http.server.ThreadingHTTPServer
+        with cls(("127.0.0.1", 0), Kasa if kind.startswith("kasa") else Http) as srv, tempfile.TemporaryDirectory() as d:
             srv.kind, srv.daemon_threads = kind, True
             threading.Thread(target=srv.serve_forever, kwargs={"poll_interval": .05}, daemon=True).start()
             at = f"127.0.0.1:{srv.server_address[1]}"
             path = os.path.join(d, "joulemark.yaml")
             with open(path, "w") as f:
-                f.write(f"meters:\n  - name: plug1\n    meter: plug\n    model: {kind}\n    url: {'' if kind == 'kasa' else 'http://'}{at}\n"
-                        + ("" if kind == "kasa" else "    user: admin\n    password_env: PLUG_PW\n"))
+                f.write(f"meters:\n  - name: plug1\n    meter: plug\n    model: {kind.split()[0]}\n    url: {'' if kind.startswith('kasa') else 'http://'}{at}\n"
+                        + ("" if kind.startswith("kasa") else "    user: admin\n    password_env: PLUG_PW\n"))
             r = subprocess.run([JOULEMARK, "meters", "--json", "--measure", "100ms", "-m", "plug1", "--config", path], capture_output=True, text=True,
                                timeout=60, env={**os.environ, "PLUG_PW": password})
             srv.shutdown()
@@ -107,6 +114,12 @@ class Plug(unittest.TestCase):
 
     def test_kasa(self):
         self.assertIn("87.5", self.read("kasa"))
+
+    def test_kasa_strip(self):
+        """Each outlet by itself; one that answers with an error has no channel, and none is added to another."""
+        doc = json.loads(self.read("kasa strip"))
+        m = next(m for m in doc["meters"] if (m.get("configured") or {}).get("name") == "plug1")
+        self.assertEqual({c["device"]: c["value"] for c in m["channels"] if c["name"] == "power"}, {"plug1/1": 87.5, "plug1/2": 1.25})
 
     def test_wrong_password(self):
         self.assertIn("HTTP 401", self.read("shelly2", "wrong one"))

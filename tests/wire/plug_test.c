@@ -113,6 +113,16 @@ static void kasa(void **state)
     assert_int_equal(
         jm_plug_kasa(JM_SPAN("{\"emeter\":{\"err_code\":-1,\"err_msg\":\"module not support\"}}"), &r, &err),
         JM_EABSENT);
+    char id[4][JM_KASA_CHILD];
+    assert_int_equal(
+        jm_plug_kasa_children(
+            JM_SPAN("{\"system\":{\"get_sysinfo\":{\"deviceId\":\"8006AB\",\"children\":["
+                    "{\"id\":\"00\"},{\"id\":\"\\\"]}x\"},{\"id\":\"8006AB01\"},{\"alias\":1}]}}}"),
+            id, 4),
+        2);
+    assert_string_equal(id[0], "8006AB00");
+    assert_string_equal(id[1], "8006AB01");
+    assert_int_equal(jm_plug_kasa_children(JM_SPAN("{\"system\":{\"get_sysinfo\":{}}}"), id, 4), 0);
     /* by hand: '{' is 0x7B, 0x7B ^ 171 = 0xD0; '}' is 0x7D, 0x7D ^ 0xD0 = 0xAD */
     struct jm_str out;
     char text[2];
