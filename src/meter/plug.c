@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Smart plugs in the local network: Shelly, Tasmota, Kasa. Their accuracy is stated by nobody that could be
- * traced: what they say is indicative. */
+/* Smart plugs in the local network: Shelly, Tasmota, Kasa, Tapo. Their accuracy is stated by nobody that
+ * could be traced: what they say is indicative. */
 #include "meter/registry.h"
 
 #include <errno.h>
@@ -14,11 +14,12 @@
 
 #include "meter/http.h"
 #include "meter/plug_kasa.h"
+#include "meter/plug_klap.h"
 #include "wire/plug.h"
 
 #include "base/banned.h"
 
-enum model { SHELLY1, SHELLY2, TASMOTA, KASA };
+enum model { SHELLY1, SHELLY2, TASMOTA, KASA, TAPO };
 
 struct conf {
     const char *url;
@@ -31,6 +32,8 @@ struct plug {
     char password[JM_SECRET_MAX];
     char kasa[280], child[JM_PLUG_METERS][JM_KASA_CHILD];
     size_t n_children;
+    struct jm_tapo tapo; /* a secret */
+    const char *user;
     int64_t timeout_ns;
     char target[400]; /* a secret: Tasmota takes user and password in the query */
     struct jm_plug_reply last;
@@ -111,17 +114,29 @@ static int ask_http(struct plug *p, struct jm_str *body, struct jm_err *err)
     return jm_str_ok(body, "an answer", err);
 }
 
+static int ask_tapo(struct plug *p, struct jm_str *body, struct jm_err *err)
+{
+    int rc = jm_tapo_ask(&p->tapo, &p->http, p->user, p->password,
+                         JM_SPAN("{\"method\":\"get_energy_usage\"}"), body, err);
+    p->t0 = p->http.t0;
+    p->t1 = p->http.t1;
+    p->real = p->http.real;
+    return rc;
+}
+
 static int ask(struct jm_meter *m, const struct jm_clock *clock, struct jm_plug_reply *out,
                struct jm_err *err)
 {
     static int (*const decode[])(struct jm_span, struct jm_plug_reply *, struct jm_err *) = {
-        jm_plug_shelly1, jm_plug_shelly2, jm_plug_tasmota, jm_plug_kasa};
+        jm_plug_shelly1, jm_plug_shelly2, jm_plug_tasmota, jm_plug_kasa, jm_plug_tapo};
     static const char *const origin[] = {"/status", "/rpc/Shelly.GetStatus", "/cm?cmnd=Status%208",
-                                         "emeter.get_realtime"};
+                                         "emeter.get_realtime", "get_energy_usage"};
     struct plug *p = m->priv;
     struct jm_str body;
     jm_str_init(&body);
-    int rc = p->model == KASA ? ask_kasa(p, clock, &body, out, err) : ask_http(p, &body, err);
+    int rc = p->model == KASA   ? ask_kasa(p, clock, &body, out, err)
+             : p->model == TAPO ? ask_tapo(p, &body, err)
+                                : ask_http(p, &body, err);
     bool strip = p->model == KASA && p->n_children;
     if (!rc) {
         if (!strip)
@@ -306,6 +321,7 @@ static int start(struct jm_meter *m, const struct jm_meter_env *env, const struc
         return rc;
     p->timeout_ns = in->timeout_ns;
     target(p, in);
+    p->user = in->user;
     if (p->model == KASA) {
         snprintf(p->kasa, sizeof p->kasa, "%s", conf->url);
         rc = look_kasa(p, &clock, err);
@@ -317,7 +333,8 @@ static int start(struct jm_meter *m, const struct jm_meter_env *env, const struc
                                               : p->model == SHELLY2 && p->password[0] ? "admin"
                                                                                       : NULL,
                                       .password = p->password,
-                                      .auth = p->model == TASMOTA ? JM_HTTP_NONE : JM_HTTP_ASKED,
+                                      .auth = p->model == TASMOTA || p->model == TAPO ? JM_HTTP_NONE
+                                                                                      : JM_HTTP_ASKED,
                                       .tls = &in->tls,
                                       .timeout_ns = in->timeout_ns,
                                       .limit = (size_t)1 << 20};
@@ -360,8 +377,9 @@ static int plug_open(const struct jm_meter_env *env, const struct jm_instrument 
 static const struct jm_opt opts[] = {
     {"url", 0, JM_OPT_STR, offsetof(struct conf, url), .arg = "URL",
      .help = "Address of the plug: http://HOST; of a Kasa: HOST or HOST:9999."},
-    {"model", 0, JM_OPT_ENUM, offsetof(struct conf, model), .choices = "shelly1|shelly2|tasmota|kasa",
-     .help = "Whose protocol it speaks: Shelly of the first or a later generation, Tasmota, TP-Link Kasa.",
+    {"model", 0, JM_OPT_ENUM, offsetof(struct conf, model), .choices = "shelly1|shelly2|tasmota|kasa|tapo",
+     .help = "Whose protocol it speaks: Shelly of the first or a later generation, Tasmota, TP-Link Kasa or "
+             "Tapo (KLAP, with user and password of the account).",
      .deflt = "shelly1"},
     {NULL}};
 
@@ -375,13 +393,16 @@ static int conf_check(const struct jm_instrument *in, struct jm_err *err)
         return jm_err_set(err, JM_EUSAGE,
                           http ? "a Kasa plug speaks no HTTP: say url: HOST"
                                : "url must begin with http:// or https://");
+    if (c->model == TAPO && (!in->user || !jm_secret_given(&in->password)))
+        return jm_err_set(err, JM_EUSAGE,
+                          "a Tapo needs user and password of its account: user: NAME, password_file: FILE");
     return jm_address_check(c->url, err);
 }
 
 const struct jm_meter_ops jm_meter_plug = {
     .version = JM_METER_OPS_VERSION,
     .name = "plug",
-    .summary = "smart plugs in the local network: Shelly, Tasmota, Kasa; indicative",
+    .summary = "smart plugs in the local network: Shelly, Tasmota, Kasa, Tapo; indicative",
     .boundary = "wall",
     .needs = "an entry in joulemark.yaml; the plug's local API switched on",
     .traps = "No plug's accuracy can be traced: its figures are indicative, never verified.\n"
@@ -392,7 +413,9 @@ const struct jm_meter_ops jm_meter_plug = {
              "Tasmota's 42949.672 kWh is a counter that was taken below 0: implausible.\n"
              "A Kasa strip is asked outlet by outlet; none is added to another, and each needs a feed to be "
              "counted.\n"
-             "Tapo's local protocol (KLAP) is encrypted with the cloud account's password: not read.",
+             "A Tapo is asked by KLAP with user and password of its account; its counter is of today and "
+             "starts again at "
+             "midnight.",
     .read = plug_read,
     .close = plug_close,
     .opts = opts,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AES-128 in the forward direction, from FIPS 197: the S-box is the multiplicative inverse in GF(2^8) under
+/* AES-128 from FIPS 197: the S-box is the multiplicative inverse in GF(2^8) under
  * x^8 + x^4 + x^3 + x + 1 and an affine map, computed once a message. A message of a PDU has a few dozen
  * blocks. */
 #include "wire/snmp.h"
@@ -73,6 +73,52 @@ void jm_aes128(const uint8_t key[16], const uint8_t in[16], uint8_t out[16])
     uint8_t s[256];
     make_sbox(s);
     one_block(s, key, in, out);
+}
+
+/* The block before the cipher: its rounds backwards. Four times the mixing is none, so three undo it. */
+static void one_block_back(const uint8_t s[256], const uint8_t inverse[256], const uint8_t key[16],
+                           const uint8_t in[16], uint8_t out[16])
+{
+    uint8_t k[11][16], a[16], b[16], rcon = 1;
+    memcpy(k[0], key, 16);
+    for (int round = 1; round <= 10; round++) {
+        memcpy(k[round], k[round - 1], 16);
+        round_key(s, k[round], &rcon);
+    }
+    for (int i = 0; i < 16; i++)
+        a[i] = in[i] ^ k[10][i];
+    for (int round = 9; round >= 0; round--) {
+        for (int i = 0; i < 16; i++)
+            b[(i + 4 * (i % 4)) % 16] = inverse[a[i]];
+        for (int i = 0; i < 16; i++)
+            a[i] = b[i] ^ k[round][i];
+        for (int c = 0; round > 0 && c < 12; c++)
+            mix(a + 4 * (size_t)(c % 4));
+    }
+    memcpy(out, a, 16);
+}
+
+void jm_aes128_cbc(const uint8_t key[16], const uint8_t iv[16], bool decrypt, uint8_t *data, size_t n)
+{
+    uint8_t s[256], inverse[256], before[16], block[16];
+    make_sbox(s);
+    for (int i = 0; i < 256; i++)
+        inverse[s[i]] = (uint8_t)i;
+    memcpy(before, iv, 16);
+    for (size_t at = 0; at + 16 <= n; at += 16) {
+        memcpy(block, data + at, 16);
+        if (decrypt) {
+            one_block_back(s, inverse, key, block, data + at);
+            for (size_t i = 0; i < 16; i++)
+                data[at + i] ^= before[i];
+            memcpy(before, block, 16);
+        } else {
+            for (size_t i = 0; i < 16; i++)
+                block[i] ^= before[i];
+            one_block(s, key, block, data + at);
+            memcpy(before, data + at, 16);
+        }
+    }
 }
 
 void jm_aes128_cfb(const uint8_t key[16], const uint8_t iv[16], bool decrypt, uint8_t *data, size_t n)

@@ -216,6 +216,24 @@ int jm_plug_kasa(struct jm_span body, struct jm_plug_reply *out, struct jm_err *
     return finish(root, out, "plug", err);
 }
 
+int jm_plug_tapo(struct jm_span body, struct jm_plug_reply *out, struct jm_err *err)
+{
+    struct jm_json *root;
+    int64_t code = 0;
+    int rc = parse(body, &root, out, "Tapo plug", err);
+    if (rc)
+        return rc;
+    const struct jm_json *o = jm_json_get(root, "result"), *mw = jm_json_get(o, "current_power");
+    if (!(jm_json_i64(jm_json_get(root, "error_code"), &code) && code != 0) && mw) {
+        struct jm_plug_meter *m = add(out, "");
+        if (m) {
+            power(m, mw, 1e-3);
+            energy(m, jm_json_get(o, "today_energy"), WH, WH);
+        }
+    }
+    return finish(root, out, "plug", err);
+}
+
 size_t jm_plug_kasa_children(struct jm_span body, char id[][JM_KASA_CHILD], size_t most)
 {
     struct jm_json *root;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replies of smart plugs: power, energy and time, no socket. Sources: Shelly's API documentation (Gen1,
- * Gen2), Tasmota's documentation (Status 8), the Kasa protocol as python-kasa describes it.
+ * Gen2), Tasmota's documentation (Status 8), the Kasa and Tapo protocols as python-kasa describes them.
  *
  * The key decides the unit: Gen1 counts watt-minutes, its energy meters and Gen2 watt-hours, Tasmota kWh,
  * Kasa W and kWh or mW and Wh. */
@@ -40,6 +40,8 @@ int jm_plug_shelly2(struct jm_span body, struct jm_plug_reply *out,
 int jm_plug_tasmota(struct jm_span body, struct jm_plug_reply *out, struct jm_err *err); /* Status 8 or 10 */
 int jm_plug_kasa(struct jm_span body, struct jm_plug_reply *out,
                  struct jm_err *err); /* emeter.get_realtime, decoded */
+int jm_plug_tapo(struct jm_span body, struct jm_plug_reply *out,
+                 struct jm_err *err); /* get_energy_usage, decrypted: mW, and Wh since midnight */
 
 #define JM_KASA_CHILD 64
 /* The outlets of a strip in an answer to system.get_sysinfo, by the ids that ask for them; 0: it is none. */

@@ -117,6 +117,8 @@ int jm_snmp_decode(struct jm_snmp_peer *p, uint8_t *msg, size_t n, struct jm_snm
 
 /* AES-128 of one block (FIPS 197), encryption only: all that CFB needs. */
 void jm_aes128(const uint8_t key[16], const uint8_t in[16], uint8_t out[16]);
+/* Whole blocks; iv is of the message. */
+void jm_aes128_cbc(const uint8_t key[16], const uint8_t iv[16], bool decrypt, uint8_t *data, size_t n);
 void jm_aes128_cfb(const uint8_t key[16], const uint8_t iv[16], bool decrypt, uint8_t *data, size_t n);
 
 #endif

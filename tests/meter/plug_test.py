@@ -5,6 +5,7 @@ import hashlib
 import http.server
 import json
 import os
+import shutil
 import socketserver
 import struct
 import subprocess
@@ -86,17 +87,58 @@ class Kasa(socketserver.BaseRequestHandler):
         self.request.sendall(data[7:])
 
 
+class Tapo(http.server.BaseHTTPRequestHandler):
+    """KLAP as python-kasa describes it; AES by openssl."""
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def say(self, status, body=b"", cookie=None):
+        self.send_response(status)
+        if cookie:
+            self.send_header("Set-Cookie", cookie + ";TIMEOUT=86400")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    @staticmethod
+    def aes(key, iv, data, *how):
+        return subprocess.run(["openssl", "enc", "-aes-128-cbc", *how, "-K", key.hex(), "-iv", iv.hex()], input=data, capture_output=True, check=True).stdout
+
+    def do_POST(self):
+        s, body, sha = self.server, self.rfile.read(int(self.headers["Content-Length"])), lambda *x: hashlib.sha256(b"".join(x)).digest()
+        auth = sha(hashlib.sha1(b"me@example.org").digest(), hashlib.sha1(SECRET.encode()).digest())
+        if self.path == "/app/handshake1":
+            s.sessions += 1
+            s.local, s.remote, s.cookie = body, os.urandom(16), "TP_SESSIONID=%032X" % s.sessions
+            return self.say(200, s.remote + sha(s.local, s.remote, auth), s.cookie)
+        if self.headers.get("Cookie") != s.cookie:
+            return self.say(403)
+        if self.path == "/app/handshake2":
+            return self.say(200 if body == sha(s.remote, s.local, auth) else 403)
+        seq = int(urllib.parse.parse_qs(urllib.parse.urlparse(self.path).query)["seq"][0]).to_bytes(4, "big", signed=True)
+        key, iv, sig = (sha(x, s.local, s.remote, auth)[:n] for x, n in ((b"lsk", 16), (b"iv", 12), (b"ldk", 28)))
+        assert body[:32] == sha(sig, seq, body[32:])
+        assert json.loads(self.aes(key, iv + seq, body[32:], "-d")) == {"method": "get_energy_usage"}
+        text = json.dumps({"error_code": 0, "result": {"current_power": 87500, "today_energy": 12, "month_energy": 99}}).encode()
+        data = self.aes(key, iv + seq, text)
+        if s.sessions == 1:
+            s.cookie = None  # the plug forgets its first session
+        self.say(200, sha(sig, seq, data) + data)
+
+
 class Plug(unittest.TestCase):
     def read(self, kind, password=SECRET):
         cls = socketserver.ThreadingTCPServer if kind.startswith("kasa") else http.server.ThreadingHTTPServer
-        with cls(("127.0.0.1", 0), Kasa if kind.startswith("kasa") else Http) as srv, tempfile.TemporaryDirectory() as d:
-            srv.kind, srv.daemon_threads = kind, True
+        with cls(("127.0.0.1", 0), Kasa if kind.startswith("kasa") else Tapo if kind == "tapo" else Http) as srv, tempfile.TemporaryDirectory() as d:
+            srv.kind, srv.daemon_threads, srv.sessions, srv.cookie = kind, True, 0, None
             threading.Thread(target=srv.serve_forever, kwargs={"poll_interval": .05}, daemon=True).start()
             at = f"127.0.0.1:{srv.server_address[1]}"
             path = os.path.join(d, "joulemark.yaml")
             with open(path, "w") as f:
                 f.write(f"meters:\n  - name: plug1\n    meter: plug\n    model: {kind.split()[0]}\n    url: {'' if kind.startswith('kasa') else 'http://'}{at}\n"
-                        + ("" if kind.startswith("kasa") else "    user: admin\n    password_env: PLUG_PW\n"))
+                        + ("" if kind.startswith("kasa") else f"    user: {'me@example.org' if kind == 'tapo' else 'admin'}\n    password_env: PLUG_PW\n"))
             r = subprocess.run([JOULEMARK, "meters", "--json", "--measure", "100ms", "-m", "plug1", "--config", path], capture_output=True, text=True,
                                timeout=60, env={**os.environ, "PLUG_PW": password})
             srv.shutdown()
@@ -114,6 +156,12 @@ class Plug(unittest.TestCase):
 
     def test_kasa(self):
         self.assertIn("87.5", self.read("kasa"))
+
+    def test_tapo(self):
+        if not shutil.which("openssl"):
+            self.skipTest("no openssl")
+        self.assertIn("87.5", self.read("tapo"))
+        self.assertIn("does not know user and password", self.read("tapo", "wrong one"))
 
     def test_kasa_strip(self):
         """Each outlet by itself; one that answers with an error has no channel, and none is added to another."""
