@@ -4,6 +4,7 @@
 #include "cli/bench.h"
 #include "cli/cmds.h"
 #include "cli/enginemetrics.h"
+#include "cli/hosts.h"
 #include "cli/selfcheck.h"
 #include "cli/signals.h"
 #include "load/dialects.h"
@@ -16,6 +17,8 @@ struct opts {
     struct jm_session_opts session;
     struct jm_bench_opts bench;
     struct jm_selfcheck_opts check;
+    struct jm_opt_list group, role;
+    const char *hosts, *ssh;
 };
 
 static void init(void *opts)
@@ -37,6 +40,50 @@ static int selfcheck(struct jm_cli *cli, struct opts *o, struct jm_err *err)
     return jm_selfcheck(cli, &o->check, err);
 }
 
+/* The hosts begin before the load does and end behind it; the windows are those of the load. */
+static int bench_hosts(struct jm_cli *cli, struct opts *o, struct jm_err *err)
+{
+    const struct jm_hosts_opts h = {.hosts = o->hosts,
+                                    .ssh = o->ssh,
+                                    .output = o->session.output,
+                                    .label = o->session.label,
+                                    .force = o->session.force,
+                                    .group = o->group,
+                                    .role = o->role};
+    struct jm_session_opts mine = o->session;
+    struct jm_session s;
+    struct jm_meter_env env;
+    struct jm_hosts *all = NULL;
+    struct jm_str out, own;
+    bool local = false;
+    jm_str_init(&out);
+    jm_str_init(&own);
+    int rc = jm_hosts_begin(cli, &h, &o->session, &out, &all, &own, &local, err);
+    if (!rc) {
+        if (!local) /* what this host draws is no part of the system */
+            cli->common->meters = "null";
+        mine.output = own.buf;
+        mine.force = true;
+        jm_cli_meter_env(cli, &env);
+        rc = jm_bench(&s, cli, &o->bench, &o->present, &mine, &env, cli->operand[0], err);
+        if (!rc)
+            rc = jm_hosts_finish(all, &h, own.buf, out.buf, err);
+        if (!rc) {
+            jm_str_reset(&s.path);
+            jm_str_adds(&s.path, out.buf);
+            s.metered = true; /* by the hosts; what they lack is a finding */
+            rc = jm_str_ok(&s.path, "a file name", err);
+        }
+        if (!rc)
+            rc = jm_session_show(&s, &o->present, cli, err);
+        jm_session_release(&s);
+    }
+    jm_hosts_free(all);
+    jm_str_release(&out);
+    jm_str_release(&own);
+    return rc;
+}
+
 static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
 {
     struct opts *o = opts;
@@ -53,6 +100,10 @@ static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
         return jm_err_set(err, JM_EUSAGE, "too few arguments; usage: joulemark bench %s", jm_cmd_bench.usage);
     if (!o->bench.duration)
         o->bench.duration = 60 * JM_NS_PER_S;
+    if (o->hosts)
+        return bench_hosts(cli, o, err);
+    if (o->group.n || o->role.n || o->ssh)
+        return jm_err_set(err, JM_EUSAGE, "--group, --role and --ssh belong to --hosts");
     jm_cli_meter_env(cli, &env);
     rc = jm_bench(&s, cli, &o->bench, &o->present, &o->session, &env, cli->operand[0], err);
     if (!rc)
@@ -144,6 +195,7 @@ static const struct jm_opt table[] = {
     {"tls", 0, JM_OPT_FLAG, offsetof(struct opts, check.tls), .help = "--selfcheck: over https."},
     JM_OPT_ENGINE_METRICS(AT(engine_metrics), "auto: looked for where the engine usually has them"),
     JM_OPTS_SLO(opts, present),
+    JM_OPTS_HOSTS(opts, hosts, ssh, group, role),
     JM_OPTS_SESSION(opts, session),
     JM_OPT_JSON,
     JM_OPTS_METER,

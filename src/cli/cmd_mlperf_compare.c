@@ -80,7 +80,8 @@ static int compare(struct jm_cli *cli, void *opts, struct jm_err *err)
     char name[2][512];
     const char *const names[2] = {name[0], name[1]};
     size_t n[2] = {0, 0}, sides = cli->n_operands;
-    struct jm_round_show show = {.width = cli->term.width, .color = cli->term.out_color, .ascii = o->ascii, .pue = o->pue};
+    struct jm_round_show show = {
+        .width = cli->term.width, .color = cli->term.out_color, .ascii = o->ascii, .pue = o->pue};
     int rc = 0;
     if (sides == 1 && (!o->a || !o->b))
         rc =

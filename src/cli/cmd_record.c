@@ -3,7 +3,6 @@
 
 #include "cli/cmds.h"
 #include "cli/enginemetrics.h"
-#include "cli/groups.h"
 #include "cli/hosts.h"
 #include "cli/session.h"
 #include "cli/signals.h"
@@ -94,13 +93,7 @@ static int record(struct jm_cli *cli, void *opts, struct jm_err *err)
 
 static const struct jm_opt table[] = {{"duration", 't', JM_OPT_DURATION, offsetof(struct opts, duration), 1e6,
                                        3.2e15, .help = "Stop after this time.", .deflt = "until stopped"},
-                                      {"hosts", 0, JM_OPT_STR, offsetof(struct opts, hosts), .arg = "HOSTS",
-                                       .help = "Record on these hosts, over ssh, and make one run of it; "
-                                               "local is this one. A file has one host a line."},
-                                      {"ssh", 0, JM_OPT_STR, offsetof(struct opts, ssh), .arg = "COMMAND",
-                                       .help = "With --hosts: the command that reaches a host.",
-                                       .deflt = "ssh"},
-                                      JM_OPTS_GROUP(opts, group, role),
+                                      JM_OPTS_HOSTS(opts, hosts, ssh, group, role),
                                       {"serve", 0, JM_OPT_FLAG, offsetof(struct opts, serve)},
                                       JM_OPT_ENGINE_METRICS(offsetof(struct opts, engine_metrics), "off"),
                                       JM_OPTS_SESSION(opts, session),

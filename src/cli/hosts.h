@@ -15,6 +15,7 @@
 #define JM_CLI_HOSTS_H
 
 #include "cli/cli.h"
+#include "cli/groups.h"
 #include "cli/session.h"
 
 #define JM_HOSTS        64
@@ -43,6 +44,7 @@ struct jm_hosts {
     struct jm_host host[JM_HOSTS];
     size_t n;
     struct jm_cli *cli;
+    bool told[JM_HOSTS];       /* of which it was said that it failed */
     int64_t begun, began_mono; /* Unix time of the windows' begin, and ours then */
 };
 
@@ -59,10 +61,35 @@ struct jm_hosts_opts {
 int jm_hosts_parse(struct jm_hosts *h, const char *text, struct jm_err *err);
 /* Starts on all, begins a window on all at one time, ends it, fetches, merges. path: the run file that was
  * made. Hosts that failed are said and stand in the run; an error is that none gave anything. */
+/* The same around a recording of our own (bench): begun before it, ended and merged behind it. out: the run
+ * to make; own: where ours goes, beside those of the hosts. local: this host is among them. */
+int jm_hosts_begin(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
+                   struct jm_str *out, struct jm_hosts **all, struct jm_str *own, bool *local,
+                   struct jm_err *err);
+int jm_hosts_finish(struct jm_hosts *all, const struct jm_hosts_opts *o, const char *own, const char *out,
+                    struct jm_err *err);
+void jm_hosts_free(struct jm_hosts *all);
 int jm_hosts_record(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
                     struct jm_str *path, struct jm_err *err);
 /* The other side. */
 int jm_hosts_serve(struct jm_cli *cli, const struct jm_session_opts *o, const struct jm_opt_list *engine,
                    struct jm_err *err);
+
+#define JM_OPTS_HOSTS(s, h, c, g, r)                                                                         \
+    {"hosts",                                                                                                \
+     0,                                                                                                      \
+     JM_OPT_STR,                                                                                             \
+     offsetof(struct s, h),                                                                                  \
+     .arg = "HOSTS",                                                                                         \
+     .help = "Record on these hosts, over ssh, and make one run of it: a,b or a file with one host a line; " \
+             "local is this one."},                                                                          \
+        {"ssh",                                                                                              \
+         0,                                                                                                  \
+         JM_OPT_STR,                                                                                         \
+         offsetof(struct s, c),                                                                              \
+         .arg = "COMMAND",                                                                                   \
+         .help = "With --hosts: the command that reaches a host.",                                           \
+         .deflt = "ssh"},                                                                                    \
+        JM_OPTS_GROUP(s, g, r)
 
 #endif

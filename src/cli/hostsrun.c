@@ -143,17 +143,17 @@ static void too_late(struct jm_hosts *all, int state, const char *what, int64_t 
 }
 
 /* Tells of those that failed since it was called last. */
-static void say_failed(struct jm_hosts *all, bool told[JM_HOSTS])
+static void say_failed(struct jm_hosts *all)
 {
     for (size_t i = 0; i < all->n; i++)
-        if (all->host[i].state == JM_HOST_FAILED && !told[i]) {
-            told[i] = true;
+        if (all->host[i].state == JM_HOST_FAILED && !all->told[i]) {
+            all->told[i] = true;
             jm_cli_say(all->cli, "%s: %s%s", all->host[i].name, all->host[i].why,
                        jm_hosts_count(all, 0) ? "; the others go on" : "");
         }
 }
 
-static void wait_for_end(struct jm_hosts *all, int64_t duration, bool told[JM_HOSTS])
+static void wait_for_end(struct jm_hosts *all, int64_t duration)
 {
     struct jm_clock clock = jm_clock_system();
     int64_t end = duration ? all->began_mono + duration - SOON_NS : INT64_MAX; /* told in time */
@@ -170,7 +170,7 @@ static void wait_for_end(struct jm_hosts *all, int64_t duration, bool told[JM_HO
                          jm_hosts_count(all, JM_HOST_BEGUN), all->n);
         /* none gets to the end by itself: this hears what they say, and who goes away */
         jm_hosts_hear(all, JM_HOST_FETCHING, next < end ? next : end, true);
-        say_failed(all, told);
+        say_failed(all);
     }
 }
 
@@ -201,16 +201,15 @@ static void fetch(struct jm_hosts *all)
     }
 }
 
-static int record_all(struct jm_hosts *all, const struct jm_hosts_opts *o, struct jm_err *err)
+static int begin_all(struct jm_hosts *all, struct jm_err *err)
 {
     struct jm_clock clock = jm_clock_system();
-    bool told[JM_HOSTS] = {false};
     int64_t mono;
     jm_hosts_hear(all, JM_HOST_READY, jm_clock_mono(&clock) + OPEN_NS, true);
     if (jm_signals_stop)
         return jm_err_set(err, JM_ESTATE, "stopped before the recording began");
     too_late(all, JM_HOST_READY, "it was not ready", OPEN_NS);
-    say_failed(all, told);
+    say_failed(all);
     if (!jm_hosts_count(all, JM_HOST_READY))
         return jm_err_set(err, JM_ENET, "none of the hosts could be recorded");
     for (size_t i = 0; i < all->n; i++)
@@ -222,40 +221,60 @@ static int record_all(struct jm_hosts *all, const struct jm_hosts_opts *o, struc
     jm_hosts_say(all, JM_HOST_READY, "begin %lld\n", (long long)all->begun);
     jm_hosts_hear(all, JM_HOST_BEGUN, jm_clock_mono(&clock) + BEGIN_NS, false);
     too_late(all, JM_HOST_BEGUN, "it did not begin", BEGIN_NS);
-    say_failed(all, told);
+    say_failed(all);
     if (!jm_hosts_count(all, JM_HOST_BEGUN))
         return jm_err_set(err, JM_ENET, "none of the hosts could be recorded");
-    if (!all->cli->common->quiet)
-        jm_cli_say(all->cli, "recording on %zu of %zu hosts until %s", jm_hosts_count(all, JM_HOST_BEGUN),
-                   all->n, o->duration ? "the time is up" : "stopped (Ctrl-C)");
-    wait_for_end(all, o->duration, told);
-    jm_term_progress_end(&all->cli->term);
-    int64_t end = unix_now(&clock, &mono) + SOON_NS;
-    if (o->duration && !jm_signals_stop && jm_hosts_count(all, JM_HOST_BEGUN))
-        end = all->begun + o->duration;
+    return 0;
+}
+
+static int end_all(struct jm_hosts *all, int64_t duration, struct jm_err *err)
+{
+    struct jm_clock clock = jm_clock_system();
+    int64_t mono, end = unix_now(&clock, &mono) + SOON_NS;
+    if (duration && !jm_signals_stop && jm_hosts_count(all, JM_HOST_BEGUN))
+        end = all->begun + duration;
     jm_hosts_say(all, JM_HOST_BEGUN, "end %lld\n", (long long)end);
     jm_hosts_hear(all, JM_HOST_FETCHING, jm_clock_mono(&clock) + END_NS, false);
     too_late(all, JM_HOST_FETCHING, "it did not end its recording", END_NS);
     fetch(all);
-    say_failed(all, told);
+    say_failed(all);
     if (!jm_hosts_count(all, JM_HOST_DONE))
         return jm_err_set(err, JM_ENET, "no host gave a recording");
     return 0;
 }
 
-static int join(struct jm_hosts *all, const struct jm_hosts_opts *o, const char *out, struct jm_err *err)
+static int record_all(struct jm_hosts *all, const struct jm_hosts_opts *o, struct jm_err *err)
 {
-    const char *path[JM_HOSTS], *name[JM_HOSTS];
+    int rc = begin_all(all, err);
+    if (rc)
+        return rc;
+    if (!all->cli->common->quiet)
+        jm_cli_say(all->cli, "recording on %zu of %zu hosts until %s", jm_hosts_count(all, JM_HOST_BEGUN),
+                   all->n, o->duration ? "the time is up" : "stopped (Ctrl-C)");
+    wait_for_end(all, o->duration);
+    jm_term_progress_end(&all->cli->term);
+    return end_all(all, o->duration, err);
+}
+
+/* own: a recording of ours that comes first, with the load; NULL: none. */
+static int join(struct jm_hosts *all, const struct jm_hosts_opts *o, const char *own, const char *out,
+                struct jm_err *err)
+{
+    const char *path[JM_HOSTS + 1], *name[JM_HOSTS + 1];
     struct jm_run_missing missing[JM_HOSTS];
     struct jm_run_merge_opts m = {.label = o->label,
                                   .tolerance_s = NAN,
                                   .overwrite = true, /* what was there was asked about before */
-                                  .common = true,
+                                  .common = !own,
                                   .name = name,
                                   .missing = missing};
     struct jm_groups *g = NULL;
     size_t n = 0;
     int rc = jm_groups_read(&o->group, &o->role, &g, err);
+    if (own) {
+        name[n] = "local";
+        path[n++] = own;
+    }
     for (size_t i = 0; i < all->n; i++) {
         struct jm_host *h = &all->host[i];
         if (h->state == JM_HOST_DONE) {
@@ -295,13 +314,13 @@ static int refuse(const struct jm_hosts *all, const struct jm_hosts_opts *o, str
     return rc;
 }
 
-static int name_run(const struct jm_hosts_opts *o, struct jm_str *path, struct jm_err *err)
+static int name_run(const char *verb, const struct jm_hosts_opts *o, struct jm_str *path, struct jm_err *err)
 {
     struct jm_clock clock = jm_clock_system();
     int64_t mono;
     if (o->output)
         jm_str_adds(path, o->output);
-    else if (jm_session_default_path("record", unix_now(&clock, &mono), path, err))
+    else if (jm_session_default_path(verb, unix_now(&clock, &mono), path, err))
         return JM_ENOMEM;
     int rc = jm_str_ok(path, "a file name", err);
     if (!rc && !o->force && access(path->buf, F_OK) == 0)
@@ -309,37 +328,90 @@ static int name_run(const struct jm_hosts_opts *o, struct jm_str *path, struct j
     return rc ? rc : jm_file_mkparents(path->buf, err);
 }
 
-int jm_hosts_record(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
-                    struct jm_str *path, struct jm_err *err)
+/* Understands, and starts all but, where ours is one of its own, this host. */
+static int open_all(struct jm_hosts *all, const struct jm_hosts_opts *o,
+                    const struct jm_session_opts *session, const char *out, bool *local, struct jm_err *err)
 {
-    struct jm_hosts *all = calloc(1, sizeof *all);
     struct passed p = {.n = 0};
-    if (!all)
-        return jm_err_set(err, JM_ENOMEM, "out of memory for the hosts");
-    all->cli = cli;
-    jm_str_init(&p.quoted);
+    size_t n = 0;
     int rc = jm_hosts_parse(all, o->hosts, err);
     if (!rc)
         rc = refuse(all, o, err);
+    for (size_t i = 0; !rc && local && i < all->n; i++) {
+        if (all->host[i].target[0])
+            all->host[n++] = all->host[i];
+        else
+            *local = true;
+    }
+    if (!rc && local && !(all->n = n))
+        rc =
+            jm_err_set(err, JM_EUSAGE, "--hosts names no other host than this one, which is recorded anyway");
     if (!rc)
-        rc = name_run(o, path, err);
-    if (!rc)
-        rc = place(all, path->buf, err);
-    pass(&p, cli->common, session);
-    if (!rc)
-        rc = jm_str_ok(&p.quoted, "the options", err);
+        rc = place(all, out, err);
+    if (rc)
+        return rc;
+    jm_str_init(&p.quoted);
+    pass(&p, all->cli->common, session);
+    rc = jm_str_ok(&p.quoted, "the options", err);
     for (size_t i = 0; !rc && i < all->n; i++) {
         if (all->host[i].target[0])
             jm_host_start(&all->host[i], o->ssh ? o->ssh : "ssh", p.quoted.buf, NULL);
         else
             start_local(all, &all->host[i], &p);
     }
+    jm_str_release(&p.quoted);
+    return rc;
+}
+
+static struct jm_hosts *new_hosts(struct jm_cli *cli, struct jm_err *err)
+{
+    struct jm_hosts *all = calloc(1, sizeof *all);
+    if (!all)
+        jm_err_set(err, JM_ENOMEM, "out of memory for the hosts");
+    else
+        all->cli = cli;
+    return all;
+}
+
+void jm_hosts_free(struct jm_hosts *all)
+{
+    if (all)
+        jm_hosts_end(all);
+    free(all);
+}
+
+int jm_hosts_record(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
+                    struct jm_str *path, struct jm_err *err)
+{
+    struct jm_hosts *all = new_hosts(cli, err);
+    int rc = all ? name_run("record", o, path, err) : JM_ENOMEM;
+    if (!rc)
+        rc = open_all(all, o, session, path->buf, NULL, err);
     if (!rc)
         rc = record_all(all, o, err);
     if (!rc)
-        rc = join(all, o, path->buf, err);
-    jm_hosts_end(all);
-    free(all);
-    jm_str_release(&p.quoted);
+        rc = join(all, o, NULL, path->buf, err);
+    jm_hosts_free(all);
     return rc;
+}
+
+int jm_hosts_begin(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
+                   struct jm_str *out, struct jm_hosts **all, struct jm_str *own, bool *local,
+                   struct jm_err *err)
+{
+    *local = false;
+    *all = new_hosts(cli, err);
+    int rc = *all ? name_run("bench", o, out, err) : JM_ENOMEM;
+    if (!rc)
+        rc = open_all(*all, o, session, out->buf, local, err);
+    if (!rc)
+        rc = jm_path_beside(out->buf, ".hosts/load.jmr", own, err);
+    return rc ? rc : begin_all(*all, err);
+}
+
+int jm_hosts_finish(struct jm_hosts *all, const struct jm_hosts_opts *o, const char *own, const char *out,
+                    struct jm_err *err)
+{
+    int rc = end_all(all, 0, err);
+    return rc ? rc : join(all, o, own, out, err);
 }

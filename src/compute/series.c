@@ -60,8 +60,10 @@ static int of_channel(struct jm_calc *c, const struct jm_channel *ch, int64_t t0
             rc = jm_err_set(c->err, JM_ENOMEM, "out of memory for the series");
         } else {
             s->channel = ch->id;
+            char title[JM_DOMAIN_TITLE];
             s->label = jm_report_text(
-                c->r, "%s %s", ch->domain >= 0 ? c->r->tree->d[ch->domain].label : ch->device, ch->name);
+                c->r, "%s %s",
+                ch->domain >= 0 ? jm_domain_title(&c->r->tree->d[ch->domain], title) : ch->device, ch->name);
             s->unit = "W";
             s->t0 = t0;
             s->t1 = t1;
@@ -146,6 +148,14 @@ static int of_requests(struct jm_calc *c, int64_t t0, int64_t t1, size_t columns
     return 0;
 }
 
+/* Node, inlet and what feeds it. */
+static bool outer(const struct jm_calc *c, const struct jm_channel *ch)
+{
+    enum jm_domain_kind k = ch->domain >= 0 ? c->r->tree->d[ch->domain].kind : JM_D_RAIL;
+    return k == JM_D_NODE || jm_domain_is_inlet(k) || jm_domain_is_feeder(k) || k == JM_D_SITE ||
+           k == JM_D_RACK;
+}
+
 int jm_series_make(struct jm_calc *c)
 {
     int64_t t0 = INT64_MAX, t1 = INT64_MIN, first, last, count;
@@ -162,9 +172,14 @@ int jm_series_make(struct jm_calc *c)
     }
     if (t1 <= t0)
         return 0;
-    for (size_t i = 0; !rc && i < c->r->n_channels && c->r->n_series < 64; i++)
+    /* the outermost first: what draws a few of them draws the wall */
+    for (size_t k = 0; !rc && k < 2 * c->r->n_channels && c->r->n_series < 64; k++) {
+        size_t i = k % c->r->n_channels;
+        if (outer(c, &c->r->channels[i]) != (k < c->r->n_channels))
+            continue;
         if (shown(c, &c->r->channels[i]))
             rc = of_channel(c, &c->r->channels[i], t0, t1, columns);
+    }
     if (!rc)
         rc = jm_engine_series_make(c, t0, t1, columns);
     if (!rc)

@@ -92,6 +92,15 @@ bool jm_domain_is_inlet(enum jm_domain_kind kind)
     return kind == JM_D_INLET_AC || kind == JM_D_INLET_DC;
 }
 
+const char *jm_domain_title(const struct jm_domain *d, char buf[JM_DOMAIN_TITLE])
+{
+    const char *kind = d->kind == JM_D_NODE ? "node" : jm_domain_is_inlet(d->kind) ? "inlet" : NULL;
+    if (!kind || strcmp(d->label, d->key) != 0)
+        return d->label;
+    snprintf(buf, JM_DOMAIN_TITLE, "%s %s", kind, d->label);
+    return buf;
+}
+
 bool jm_domain_is_feeder(enum jm_domain_kind kind)
 {
     return kind == JM_D_CHASSIS || kind == JM_D_PDU || kind == JM_D_SHELF;

@@ -86,6 +86,10 @@ bool jm_domain_is_addend(enum jm_domain_kind kind);
 bool jm_domain_is_inlet(enum jm_domain_kind kind);
 /* Feeds inlets: chassis, pdu, shelf. */
 bool jm_domain_is_feeder(enum jm_domain_kind kind);
+/* What a domain is called where it stands alone: its label, with the kind before it where node, inlet and
+ * rack of one host carry the same. */
+#define JM_DOMAIN_TITLE 112
+const char *jm_domain_title(const struct jm_domain *d, char buf[JM_DOMAIN_TITLE]);
 /* First domain of the kind, or -1; after gives the next one (start with -1). */
 int jm_domain_next(const struct jm_domain_tree *t, enum jm_domain_kind kind, int after);
 

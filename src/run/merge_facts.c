@@ -325,6 +325,9 @@ static bool endpoint_here(const struct jm_merge *m)
     for (size_t i = 0; host.n && i < m->n_known; i++)
         if (*m->known[i].calls && jm_span_is(host, m->known[i].calls))
             return true;
+    for (size_t i = 0; host.n && i < m->n_alias; i++) /* as the one who asked called it, and the URL does */
+        if (jm_span_is(host, m->alias[i].name))
+            return true;
     return false;
 }
 

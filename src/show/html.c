@@ -227,7 +227,8 @@ static void energy_table(struct jm_str *s, const struct jm_report *r)
         jm_str_adds(s, "<tr><td>");
         esc(s, r->windows[e->window].name);
         jm_str_adds(s, "</td><td>");
-        esc(s, e->domain >= 0 ? r->tree->d[e->domain].label : c->device);
+        char title[JM_DOMAIN_TITLE];
+        esc(s, e->domain >= 0 ? jm_domain_title(&r->tree->d[e->domain], title) : c->device);
         jm_str_adds(s, "</td><td>");
         esc(s, c->name);
         jm_str_adds(s, "<br><span class='dim'>");

@@ -59,11 +59,11 @@ static void beside(const struct jm_reconcile_row *x, const struct jm_reconcile_o
 {
     char v[JM_FMT], b[JM_FMT];
     if (o->comparable)
-        snprintf(line, n, "beside it %s: %s, %+.2f %%, %s the bound of %s", o->instrument,
+        snprintf(line, n, "%s: %s, %+.2f %%, %s the bound of %s", o->instrument,
                  jm_fmt_value(v, o->joules, "J"), 100 * o->difference / x->joules,
                  o->agree ? "inside" : "BEYOND", jm_fmt_value(b, o->bound, "J"));
     else
-        snprintf(line, n, "beside it %s: no value", o->instrument);
+        snprintf(line, n, "%s: no value", o->instrument);
 }
 
 static void more(struct jm_out *o, int indent, const char *line, bool bad)
@@ -114,7 +114,8 @@ static void text_row(struct jm_out *o, const struct jm_reconcile_row *x)
     supplies(x, line, sizeof line);
     more(o, indent, line, false);
     for (size_t i = 0; i < x->n_others; i++) {
-        beside(x, &x->others[i], line, sizeof line);
+        snprintf(line, sizeof line, "beside it ");
+        beside(x, &x->others[i], line + strlen(line), sizeof line - strlen(line));
         more(o, indent, line, x->others[i].comparable && !x->others[i].agree);
     }
 }
@@ -193,8 +194,9 @@ void jm_reconcile_html(const struct jm_report *r, struct jm_str *s)
         else {
             jm_str_addf(s, "</td><td class='n'>%s</td><td class='n'>%s</td>", jm_fmt_value(v, x->joules, "J"),
                         half(pm, x));
-            jm_str_addf(s, "<td class='n'>%s</td><td class='n'>",
-                        jm_fmt_value(v, x->joules / jm_fmt_seconds(w->t1, w->t0), "W"));
+            jm_str_addf(s, "<td class='n'>%s</td><td class='n%s'>",
+                        jm_fmt_value(v, x->joules / jm_fmt_seconds(w->t1, w->t0), "W"),
+                        x->unexplained < -x->bound ? " error" : "");
             if (isfinite(x->unexplained))
                 jm_str_addf(s, "%s<br><span class='dim'>%.1f %%</span>", jm_fmt_value(v, x->unexplained, "J"),
                             100 * x->unexplained / x->joules);
@@ -202,9 +204,12 @@ void jm_reconcile_html(const struct jm_report *r, struct jm_str *s)
             supplies(x, line, sizeof line);
             esc(s, line);
             for (size_t k = 0; k < x->n_others; k++) {
+                bool off = x->others[k].comparable && !x->others[k].agree;
                 beside(x, &x->others[k], line, sizeof line);
                 jm_str_adds(s, k || isfinite(x->efficiency) ? "<br>" : "");
+                jm_str_adds(s, off ? "<span class='error'>" : "");
                 esc(s, line);
+                jm_str_adds(s, off ? "</span>" : "");
             }
             jm_str_adds(s, "</td></tr>");
         }

@@ -339,7 +339,8 @@ void jm_svg_energy(const struct jm_report *r, struct jm_str *s)
         char v[JM_FMT];
         double y = 4 + 26 * (double)i, w = row[i]->joules / max * (W - 400);
         jm_str_addf(s, "<text class='lab' x='230' y='%.1f' text-anchor='end'>", y + 15);
-        jm_svg_escape(s, row[i]->domain >= 0 ? r->tree->d[row[i]->domain].label
+        char title[JM_DOMAIN_TITLE];
+        jm_svg_escape(s, row[i]->domain >= 0 ? jm_domain_title(&r->tree->d[row[i]->domain], title)
                                              : r->channels[row[i]->channel].device);
         jm_str_addf(s,
                     "</text><rect class='bar s%zu' x='240' y='%.1f' width='%.1f' height='18' rx='2'/><text "

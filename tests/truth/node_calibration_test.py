@@ -107,6 +107,21 @@ class Calibration(unittest.TestCase):
         (row,) = [r for r in j["reconcile"]["rows"] if r["domain"] == "inlet_ac"]
         self.assertTrue(row["efficiency"]["lo"] <= 0.96 <= row["efficiency"]["hi"], row["efficiency"])
 
+    def test_findings(self):
+        """instruments that read something else than they say: AC for DC (3.7 % more), boards that
+        claim more than the node, a BMC that means over half a minute; and one that reads right"""
+        for change, id, severity in (("bmc:gain=1.037", "reconcile.ac_dc", "warning"), ("gpu:gain=2.6", "reconcile.child_larger", "error"),
+                                     ("bmc:window=30", "reconcile.averages", "info"), ("bmc:window=5", None, None)):
+            with self.subTest(change):
+                self.call("sim", "node", *NODE, "--load", "0.55", "--instrument", change, "-o", self.path("f.jmr"), "--force")
+                j = json.loads(self.call("show", self.path("f.jmr"), "--json", status=(0, 3)))
+                found = {f["id"]: f for f in j["validity"]["findings"] if f["id"] in ("reconcile.ac_dc", "reconcile.child_larger")
+                         or f["id"] == id}
+                self.assertEqual(set(found), {id} if id else set())
+                if id:
+                    self.assertEqual(found[id]["severity"], severity)
+                    self.assertEqual(found[id].get("evidence") is not None, True)
+
     # ---- Prometheus
     def series(self, name, host="sim-node.example.com", driver="580.95.05", factor=1, uuid=lambda u: u, drop=()):
         """what a dcgm-exporter shows of the same boards, scraped every 5 s, as the answer to a range query"""
