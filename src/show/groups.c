@@ -20,10 +20,12 @@ void jm_groups_text(struct jm_out *o)
         return;
     for (size_t i = 0; i < r->n_groups; i++) {
         const struct jm_group_energy *g = &r->groups[i];
+        if (r->windows[g->window].role != JM_R_MEASURE && !o->o->all)
+            continue;
         if (g->window != window) {
             total = 0;
             have = of = 0;
-            if (jm_fmt_many_windows(r))
+            if (jm_fmt_many_windows(r) || o->o->all)
                 snprintf(line, sizeof line, "Groups in the window %s", r->windows[g->window].name);
             else
                 snprintf(line, sizeof line, "Groups");

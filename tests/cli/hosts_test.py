@@ -65,7 +65,7 @@ class Hosts(unittest.TestCase):
         return json.loads(subprocess.run([JOULEMARK, "show", self.path(out), "--json"], capture_output=True, text=True, timeout=60).stdout)
 
     def gpu(self, j):
-        (x,) = [x for x in j["results"] if x["metric"] == "energy" and x["boundary"] == "gpu"]
+        x = [x for x in j["results"] if x["metric"] == "energy" and x["boundary"] == "gpu"][-1]
         return x
 
     def hosts_file(self, name, script):
@@ -159,6 +159,29 @@ class Hosts(unittest.TestCase):
                 jobs.append(pool.submit(self.fails, *args))
             for job in jobs:
                 job.result()
+
+    def test_bench(self):
+        """a load from here, the energy from there: an engine on a simulated node that is reached as a host"""
+        node = subprocess.Popen([JOULEMARK, "sim", "node", "--gpus", "4"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(node.communicate)
+        self.addCleanup(node.terminate)
+        at = json.loads(node.stdout.readline())
+        self.script("served", 'JOULEMARK_HOST=served JOULEMARK_SIM_GPU=%s JM_NVML_LIB=%s exec %s "$@" -m nvml' % (at["state"], at["lib"], JOULEMARK))
+        with open(self.path("served-hosts"), "w") as f:
+            f.write("served joulemark=%s\n" % self.path("served"))
+        r = subprocess.run([JOULEMARK, "bench", at["url"], "--hosts", self.path("served-hosts"), "--ssh", self.path("ssh-here"), "-q", "-g", "one=served",
+                            "-t", "3s", "-w", "0s", "--idle", "0s", "--osl", "32", "-o", self.path("bench.jmr"), "--json"],
+                           capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+        self.assertIn(r.returncode, (0, 3), r.stderr)
+        j = json.loads(r.stdout)
+        (w,) = [w for w in j["windows"] if w["role"] == "measure"]
+        self.assertEqual((w["name"], self.gpu(j)["have"]), ("measure", 4))  # the load's own window; the GPUs of the host
+        self.assertGreater(j["requests"]["ok"], 0)
+        (t,) = [x for x in j["results"] if x["metric"] == "j_per.output_token" and x["boundary"] == "gpu"]
+        self.assertAlmostEqual(t["value"] * j["tokens"]["output"] / self.gpu(j)["value"], 1, delta=1e-6)
+        self.assertAlmostEqual(j["groups"][0]["joules"] / self.gpu(j)["value"], 1, delta=1e-9)
+        self.assertEqual(sorted(os.listdir(self.path("bench.hosts"))), ["load.jmr", "served.jmr"])
+        self.assertFalse([f for f in j["validity"]["findings"] if f["id"] in ("merge.coverage", "merge.missing")])
 
     def test_none(self):
         status, _, err = self.record("none.jmr", "x,y", "-q")
