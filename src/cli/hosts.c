@@ -306,6 +306,23 @@ static void begin_file(struct jm_host *h, const char *text)
         h->state = JM_HOST_FETCHING;
 }
 
+/* Its clock at the middle of question and answer, against ours. */
+static void time_said(struct jm_host *h, const char *text)
+{
+    struct jm_clock clock = jm_clock_system();
+    struct jm_clock_pair now;
+    int64_t its;
+    jm_clock_pair(&clock, &now);
+    int64_t trip = now.mono0 - h->asked;
+    if (!h->asked || trip <= 0 || jm_num_i64(jm_span_of(text), &its))
+        return;
+    h->asked = 0;
+    if (h->trip && trip >= h->trip)
+        return;
+    h->trip = trip;
+    h->offset = its - (now.real - trip / 2);
+}
+
 static void line_said(struct jm_host *h)
 {
     const char *s = h->line;
@@ -315,6 +332,8 @@ static void line_said(struct jm_host *h)
     if (strncmp(s, "ready ", 6) == 0 && h->state == JM_HOST_STARTING) {
         h->channels = strtoll(s + 6, NULL, 10);
         h->state = JM_HOST_READY;
+    } else if (strncmp(s, "time ", 5) == 0) {
+        time_said(h, s + 5);
     } else if (strcmp(s, "begun") == 0 && h->state == JM_HOST_READY) {
         h->state = JM_HOST_BEGUN;
     } else if (strncmp(s, "run ", 4) == 0 && h->state >= JM_HOST_READY && h->state < JM_HOST_FETCHING) {
@@ -465,6 +484,16 @@ void jm_hosts_hear(struct jm_hosts *all, int state, int64_t until, bool stop)
                 hear(all, of[i], now);
         }
     }
+}
+
+void jm_host_ask_time(struct jm_host *h, int64_t mono)
+{
+    static const char time[] = "time\n";
+    if (h->state != JM_HOST_READY || h->in < 0 || h->asked)
+        return;
+    h->asked = mono;
+    if (write(h->in, time, sizeof time - 1) != sizeof time - 1)
+        shut(&h->in);
 }
 
 void jm_hosts_say(struct jm_hosts *all, int from, const char *fmt, ...)

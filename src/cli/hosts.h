@@ -3,6 +3,8 @@
  * `local`, beside us. It speaks on its standard streams, a line at a time:
  *
  *     it    joulemark.hosts/1 ready CHANNELS        the meters are open and are read
+ *     we    time                                    some times, to see how far its clock is off
+ *     it    joulemark.hosts/1 time NS               Unix time
  *     we    begin NS                                Unix time at which the window begins
  *     it    joulemark.hosts/1 begun
  *     we    end NS
@@ -37,6 +39,9 @@ struct jm_host {
     int file;
     int64_t bytes, had, moved; /* of the file; moved: when the last of it came */
     long long channels;
+    int64_t asked; /* mono ns of the last "time", 0: answered */
+    int64_t offset,
+        trip; /* its clock minus ours by the quickest answer, and how long that took; trip 0: none */
     char sha256[65];
 };
 

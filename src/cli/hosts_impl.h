@@ -15,6 +15,8 @@ void jm_host_start(struct jm_host *h, const char *ssh, const char *words, char *
 void jm_hosts_hear(struct jm_hosts *all, int state, int64_t until, bool stop);
 /* "begin 123": to every host that has got to `from`. */
 void jm_hosts_say(struct jm_hosts *all, int from, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* "time", unless the last one is not answered yet. */
+void jm_host_ask_time(struct jm_host *h, int64_t mono);
 void jm_host_fail(struct jm_host *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* How many are at least in this state and have not failed. */
 size_t jm_hosts_count(const struct jm_hosts *all, int state);

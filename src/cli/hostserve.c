@@ -134,8 +134,16 @@ static int window(struct jm_session *s, struct jm_err *err)
     int rc = tell(err, "ready %zu", jm_recorder_channels(s->rec));
     if (rc)
         return rc;
-    if (!command(line, sizeof line))
-        return jm_err_set(err, JM_ESTATE, "stopped before the recording began");
+    for (;;) {
+        struct jm_clock_pair now;
+        if (!command(line, sizeof line))
+            return jm_err_set(err, JM_ESTATE, "stopped before the recording began");
+        if (strcmp(line, "time") != 0)
+            break;
+        jm_clock_pair(&clock, &now);
+        if ((rc = tell(err, "time %lld", (long long)now.real)))
+            return rc;
+    }
     until(line, "begin");
     rc = jm_session_begin(s, JM_R_MEASURE, "record", 0, &id, &t0, err);
     if (!rc && tell(err, "begun"))

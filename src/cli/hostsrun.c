@@ -25,6 +25,10 @@
 #define STALL_NS (60 * JM_NS_PER_S) /* without a byte of it */
 #define SOON_NS  (300 * JM_NS_PER_MS)
 #define WORDS    24
+#define TIMES    3
+#define TIME_NS                                                                                              \
+    (60 * JM_NS_PER_MS) /* for an answer; a slower one is good enough to be used, not waited for */
+#define FAR_NS (400 * JM_NS_PER_MS) /* the difference that MLPerf Power allows */
 
 /* The options that each recording gets: as words of ours, and quoted for a shell. */
 struct passed {
@@ -201,6 +205,26 @@ static void fetch(struct jm_hosts *all)
     }
 }
 
+/* How far their clocks are off, by the quickest of some answers. */
+static void ask_times(struct jm_hosts *all)
+{
+    struct jm_clock clock = jm_clock_system();
+    for (int i = 0; i < TIMES; i++) {
+        int64_t now = jm_clock_mono(&clock);
+        for (size_t k = 0; k < all->n; k++)
+            jm_host_ask_time(&all->host[k], jm_clock_mono(&clock));
+        jm_hosts_hear(all, JM_HOST_BEGUN, now + TIME_NS, true);
+    }
+    for (size_t k = 0; k < all->n; k++) {
+        const struct jm_host *h = &all->host[k];
+        int64_t off = h->offset < 0 ? -h->offset : h->offset;
+        if (h->state == JM_HOST_READY && h->trip && off - h->trip / 2 > FAR_NS)
+            jm_cli_say(all->cli,
+                       "%s: its clock is %.3g s %s this host's: what joins the hosts is their clocks",
+                       h->name, (double)off * 1e-9, h->offset > 0 ? "ahead of" : "behind");
+    }
+}
+
 static int begin_all(struct jm_hosts *all, struct jm_err *err)
 {
     struct jm_clock clock = jm_clock_system();
@@ -216,6 +240,7 @@ static int begin_all(struct jm_hosts *all, struct jm_err *err)
         if (all->host[i].state == JM_HOST_READY && all->host[i].channels == 0)
             jm_cli_say(all->cli, "%s: no meter can be read there; \"joulemark meters\" on it says why",
                        all->host[i].name);
+    ask_times(all);
     all->begun = unix_now(&clock, &mono) + SOON_NS;
     all->began_mono = mono + SOON_NS;
     jm_hosts_say(all, JM_HOST_READY, "begin %lld\n", (long long)all->begun);
@@ -261,24 +286,29 @@ static int join(struct jm_hosts *all, const struct jm_hosts_opts *o, const char 
                 struct jm_err *err)
 {
     const char *path[JM_HOSTS + 1], *name[JM_HOSTS + 1];
+    struct jm_run_clock seen[JM_HOSTS + 1];
     struct jm_run_missing missing[JM_HOSTS];
     struct jm_run_merge_opts m = {.label = o->label,
                                   .tolerance_s = NAN,
                                   .overwrite = true, /* what was there was asked about before */
                                   .common = !own,
                                   .name = name,
+                                  .clock = seen,
                                   .missing = missing};
     struct jm_groups *g = NULL;
     size_t n = 0;
     int rc = jm_groups_read(&o->group, &o->role, &g, err);
     if (own) {
         name[n] = "local";
+        seen[n] = (struct jm_run_clock){0, 0}; /* all others are held against it */
         path[n++] = own;
     }
     for (size_t i = 0; i < all->n; i++) {
         struct jm_host *h = &all->host[i];
         if (h->state == JM_HOST_DONE) {
             name[n] = h->name;
+            double off = fabs((double)h->offset) * 1e-9, half = (double)h->trip * 0.5e-9;
+            seen[n] = (struct jm_run_clock){h->trip ? fmax(0, off - half) : NAN, h->trip ? off + half : NAN};
             path[n++] = h->path.buf;
         } else {
             missing[m.n_missing++] = (struct jm_run_missing){h->name, h->why};

@@ -223,6 +223,10 @@ struct jm_run_group {
 struct jm_run_missing {
     const char *host, *why;
 };
+/* How far the clock of a host was seen to be off from one and the same other, s; NAN: not looked. */
+struct jm_run_clock {
+    double least_s, most_s;
+};
 struct jm_run_merge_opts {
     const char *label;  /* NULL: the first one's */
     double tolerance_s; /* that a host's clock may be wrong by; NAN: none was asked for */
@@ -231,6 +235,7 @@ struct jm_run_merge_opts {
     bool overwrite;
     bool common; /* each run has one window of the same span: the window is what all of them share */
     const char *const *name; /* of each run: what groups may call its host too; NULL: only by its own name */
+    const struct jm_run_clock *clock; /* of each run; NULL: nobody looked */
     const struct jm_run_missing *missing;
     size_t n_missing;
 };

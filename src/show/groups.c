@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "show/fmt.h"
+#include "show/svg.h"
 
 #include "base/banned.h"
 
@@ -64,6 +65,42 @@ void jm_groups_text(struct jm_out *o)
             jm_str_addc(o->s, '\n');
         }
     }
+}
+
+void jm_groups_html(const struct jm_report *r, struct jm_str *s)
+{
+    char v[JM_FMT], p[JM_FMT];
+    bool begun = false;
+    for (size_t i = 0; i < r->n_groups; i++) {
+        const struct jm_group_energy *g = &r->groups[i];
+        if (r->windows[g->window].role != JM_R_MEASURE)
+            continue;
+        if (!begun)
+            jm_str_adds(
+                s, "<section id='groups'><h2>Groups</h2><p class='dim'>Replicas and pools: the energy of "
+                   "all GPUs of each. Of a pool for prefill per input token, of one for decode per token "
+                   "after the first.</p><div class='scroll'><table><thead><tr><th scope='col'>window</th>"
+                   "<th scope='col'>group</th><th scope='col'>role</th><th scope='col' class='n'>GPUs</th>"
+                   "<th scope='col' class='n'>energy</th><th scope='col' class='n'>mean power</th><th "
+                   "scope='col' class='n'>per token</th></tr></thead><tbody>");
+        begun = true;
+        jm_str_adds(s, "<tr><td>");
+        jm_svg_escape(s, r->windows[g->window].name);
+        jm_str_adds(s, "</td><td>");
+        jm_svg_escape(s, g->name);
+        jm_str_addf(s, "</td><td>%s</td><td class='n'>%d</td>", g->role, g->of);
+        if (!isfinite(g->joules)) {
+            jm_str_addf(s, "<td colspan='3' class='error'>no value: %d of %d</td></tr>", g->have, g->of);
+            continue;
+        }
+        jm_str_addf(s, "<td class='n'>%s</td><td class='n'>%s</td><td class='n'>",
+                    jm_fmt_value(v, g->joules, "J"), jm_fmt_value(p, g->joules / g->seconds, "W"));
+        if (g->per)
+            jm_str_addf(s, "%.4g J/%s", g->joules / g->tokens, g->per);
+        jm_str_adds(s, "</td></tr>");
+    }
+    if (begun)
+        jm_str_adds(s, "</tbody></table></div></section>");
 }
 
 static void number(struct jm_jsonw *w, const char *key, double v)

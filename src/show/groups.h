@@ -8,6 +8,7 @@
 
 void jm_groups_text(struct jm_out *o);
 /* "groups": [...]; nothing where there are none. */
+void jm_groups_html(const struct jm_report *r, struct jm_str *s);
 void jm_groups_json(struct jm_jsonw *w, const struct jm_report *r);
 
 #endif

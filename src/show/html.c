@@ -11,6 +11,7 @@
 #include "show/claims.h"
 #include "show/engine.h"
 #include "show/fmt.h"
+#include "show/groups.h"
 #include "show/html_script.h"
 #include "show/html_style.h"
 #include "show/load.h"
@@ -449,6 +450,7 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
     }
     results(s, r);
     energy_table(s, r);
+    jm_groups_html(r, s);
     jm_reconcile_html(r, s);
     slices(s, r);
     jm_load_html(r, s);

@@ -110,6 +110,38 @@ class Report(unittest.TestCase):
 
 
 @unittest.skipUnless(BROWSER, "no Chromium")
+class Wall(unittest.TestCase):
+    """From the wall to the GPU, and groups: two simulated hosts as one run."""
+
+    def test_page(self):
+        with tempfile.TemporaryDirectory(prefix="browser-", dir=".") as folder:
+            at = {n: os.path.abspath(os.path.join(folder, n)) for n in ("a.jmr", "b.jmr", "m.jmr", "m.html")}
+
+            def joulemark(*args):
+                done = subprocess.run([JOULEMARK, *args], stdout=subprocess.PIPE, check=False)
+                self.assertIn(done.returncode, (0, 3))
+                return done.stdout
+
+            for n, host in ("a.jmr", "nodea"), ("b.jmr", "nodeb"):
+                joulemark("sim", "node", "--minutes", "0.2", "--gpus", "4", "--host", host, "-o", at[n])
+            joulemark("merge", at["a.jmr"], at["b.jmr"], "-o", at["m.jmr"], "-g", "pre=nodea", "-g", "dec=nodeb", "--role", "pre=prefill")
+            joulemark("report", at["m.jmr"], "-o", at["m.html"])
+            told = json.loads(joulemark("show", at["m.jmr"], "--json"))
+            dom, err, _ = browse(at["m.html"], folder)
+            self.assertEqual([line for line in err.splitlines() if "CONSOLE" in line], [])
+            parts = {k: re.search(r'<section id="%s">(.*?)</section>' % k, dom, re.S).group(1) for k in ("reconcile", "groups")}
+            rows = re.findall(r"<tr><td style", parts["reconcile"])
+            self.assertEqual(len(rows), len(told["reconcile"]["rows"]))
+            for row in told["reconcile"]["rows"]:
+                self.assertIn(html.escape(row["label"]), parts["reconcile"])
+            for g in told["groups"]:
+                self.assertIn("<td>%s</td><td>%s</td>" % (g["name"], g["role"]), parts["groups"])
+            legend = re.search(r"<ul class=.legend.>(.*?)</ul>", dom, re.S).group(1)
+            self.assertIn("inlet nodea power", legend)  # of a dozen lines the wall is the first
+            self.assertIn("node nodeb power", legend)
+
+
+@unittest.skipUnless(BROWSER, "no Chromium")
 class Rounds(unittest.TestCase):
     """The page of joulemark mlperf show --html."""
 

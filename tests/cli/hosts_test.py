@@ -89,6 +89,7 @@ class Hosts(unittest.TestCase):
         self.assertAlmostEqual(dec["mean_w"], 500, delta=10)
         env = j["run"]["environment"]
         self.assertEqual((env["merge.0.host"], env["merge.1.host"]), ("nodea", "nodeb"))
+        self.assertLess(float(env["merge.1.clock.bound_s"]), 60)  # seen, where no chronyd tells
         labels = [(e["label"], e["source"]) for e in j["energy"]]
         self.assertEqual(len(labels), len(set(labels)), labels)  # each host has a GPU 0
         self.assertTrue(any("nodeb" in label for label, _ in labels))
@@ -118,6 +119,7 @@ class Hosts(unittest.TestCase):
         self.assertEqual(status, 3, err)
         self.assertIn("bad: ", err)
         self.assertIn(word, err)
+        word = word if "ahead" not in word else "gone"
         j = self.show(name + ".jmr")
         (f,) = [f for f in j["validity"]["findings"] if f["id"] == "merge.missing"]
         self.assertEqual(f["severity"], "error")
@@ -149,11 +151,13 @@ class Hosts(unittest.TestCase):
         self.assertEqual(self.gpu(json.loads(r.stdout))["have"], 2)
 
     def test_all(self):
-        ready = "echo noise at login; echo '%sready 3'; read x; echo '%sbegun'; " % (HELLO, HELLO)
+        ready = ("echo noise at login; echo '%sready 3'; while read x; do case \"$x\" in begin*) break;; "
+                 "time) echo \"%stime $(( $(date +%%s%%N) + 5000000000 ))\";; esac; done; echo '%sbegun'; ") % (HELLO, HELLO, HELLO)
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             jobs = [pool.submit(self.two), pool.submit(self.stopped), pool.submit(self.cut_off)]
             for args in (("nothing", "echo 'it has no meters' >&2; exit 4", "it has no meters"),
                          ("gone", ready + "sleep 0.5; exit 255", "connection broke"),
+                         ("ahead", ready + "sleep 0.5; echo gone >&2; exit 1", "s ahead of this host's"),
                          ("damaged", ready + "read x; echo '%srun 5 %s'; printf 12345; read x" % (HELLO, "0" * 64), "damaged"),
                          ("endless", ready + "read x; echo '%srun 99999999999999999 %s'; cat /dev/zero" % (HELLO, "0" * 64), "cannot be")):
                 jobs.append(pool.submit(self.fails, *args))
