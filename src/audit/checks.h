@@ -12,7 +12,8 @@ int jm_check_run_cut(const struct jm_run *run, struct jm_report *r, struct jm_er
 int jm_check_simulated(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_meters(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_window(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
-int jm_check_tolerance(const struct jm_run *run, struct jm_report *r, struct jm_err *err); /* checks_bound.c */
+int jm_check_tolerance(const struct jm_run *run, struct jm_report *r,
+                       struct jm_err *err); /* checks_bound.c */
 int jm_check_trials(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_clock(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_changed(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
