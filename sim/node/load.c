@@ -156,6 +156,7 @@ int plant_load(struct plant *pl, float *busy, char *why, size_t n)
         for (int g = 0; g < m.gpus && g < PLANT_GPUS; g++)
             r.spread[g] = 1 + 0.03 * (2 * plant_uniform(&s) - 1);
         pl->capacity += full;
+        seed = c->course > 0 ? sim_mix(seed, (uint64_t)c->course) : seed;
         if (arrivals(&r, full * c->load, seed, e) < 0 || serve(&r, first, seed) < 0)
             return -1;
     }

@@ -18,6 +18,7 @@ static const struct {
     {"minutes", "min", AT(minutes), "length of the window"},
     {"lead", "s", AT(lead_s), "what is simulated before and after it"},
     {"seed", "", AT(seed), "of everything that is random"},
+    {"course", "", AT(course), "another course of arrivals and loads on the same machine"},
     {"gpus", "", AT(gpus), "boards; four an engine where there are as many"},
     {"load", "", AT(load), "share of what the engines can serve; 0: idle"},
     {"isl", "", AT(isl), "mean tokens of a prompt"},

@@ -149,7 +149,7 @@ static void sum(struct plant *pl, int into, int parent)
 static void host(struct plant *pl, const struct places *w, const float *busy)
 {
     const struct plant_conf *c = &pl->conf;
-    uint64_t s = (uint64_t)c->seed * 1000003 + 7;
+    uint64_t s = ((uint64_t)c->seed + 7919 * (uint64_t)c->course) * 1000003 + 7;
     double own[16] = {0}, keep = exp(-STEP_S / 2.0), kick = sqrt(1 - keep * keep), disk = 0;
     for (size_t i = 0; i < pl->n; i++) {
         double cpu = 0;
@@ -224,6 +224,8 @@ static int check(const struct plant_conf *c, char *why, size_t n)
         return bad(why, n, "--load is a share of what the engines can serve: 0 to 1.");
     if (!(c->sockets >= 1 && c->sockets <= 8 && c->sockets == floor(c->sockets)))
         return bad(why, n, "--sockets takes 1 to 8.");
+    if (!(c->seed >= 0 && c->seed < 1e15 && c->course >= 0 && c->course < 1e6))
+        return bad(why, n, "--seed and --course are whole numbers from 0 on.");
     if (!(c->psus >= 1 && c->psus <= PLANT_PSUS && c->psus == floor(c->psus)))
         return bad(why, n, "--psus takes 1 to 8.");
     if (!(c->psu_rated_w > 0) || !(c->psu_share > 0 && c->psu_share < 1))

@@ -21,9 +21,9 @@
 
 struct plant_conf {
     double minutes, lead_s; /* length of the window; what is simulated before and after it */
-    double seed;
-    double gpus, load; /* share of the throughput that the engines can reach, 0: idle */
-    double isl, osl;   /* mean tokens of a request */
+    double seed, course;    /* course: of what is random in time; the machine is the seed's alone */
+    double gpus, load;      /* share of the throughput that the engines can reach, 0: idle */
+    double isl, osl;        /* mean tokens of a request */
     double sockets, cpu_idle_w, cpu_busy_w, cpu_own_w; /* a socket; own: deviation of its own load */
     double dram_w, nic_w, storage_w, switch_w, board_w;
     double fans_w, fans_least, fans_lag_s; /* power at full speed, least speed (share), time constant */

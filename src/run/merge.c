@@ -50,7 +50,7 @@ static const char *label_of(const struct merge *m, size_t i, char *buf, size_t r
     const struct jm_domain *d = &m->r->tree.d[i];
     if (!m->many || !m->host || !*m->host || !of_host(m, (int)i) || strstr(d->label, m->host))
         return d->label;
-    snprintf(buf, room, "%.40s %.50s", m->host, d->label);
+    snprintf(buf, room, "%.50s on %.40s", d->label, m->host);
     return buf;
 }
 
