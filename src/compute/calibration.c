@@ -295,7 +295,8 @@ int jm_cal_fit(const struct jm_cal_point *p, size_t n, struct jm_cal_relation *r
     memcpy(r->beta, f.beta, sizeof r->beta);
     memcpy(r->cov, f.cov, sizeof r->cov);
     r->scatter = f.scatter;
-    r->dof = (double)r->n_level - f.p;
+    /* where the knee is was chosen by the same levels */
+    r->dof = fmax(1, (double)r->n_level - f.p - (r->bend && !r->cube));
     r->lo = r->level[0].gpu_w;
     r->hi = r->level[r->n_level - 1].gpu_w;
     r->widen = 1;

@@ -15,7 +15,7 @@ import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
 LEVELS = ["0", "0.1", "0.25", "0.4", "0.55", "0.7", "0.85", "1"]
-NODE = ["--minutes", "1", "--gpus", "4", "--seed", "5"]
+NODE = ["--minutes", "2", "--gpus", "4", "--seed", "5"]
 NO_WALL = ["--instrument", "analyzer:off", "--instrument", "pdu:off", "--instrument", "bmc:off"]
 
 
@@ -75,7 +75,7 @@ class Calibration(unittest.TestCase):
         """another machine: fans of three times the power; its truth is not inside"""
         args = ["sim", "node", *NODE, "--load", "0.55", "--fans", "3300"]
         self.call(*args, *NO_WALL, "-o", self.path("other.jmr"))
-        with_wall = json.loads(self.call("sim", "node", *NODE, "--load", "0.55", "--fans", "3300", "--between", "0,60"))
+        with_wall = json.loads(self.call("sim", "node", *NODE, "--load", "0.55", "--fans", "3300", "--between", "0,120"))
         drew = sum(p["joules"] for p in with_wall["parts"] if p["kind"] == "inlet_ac")
         x, _ = self.wall(self.path("other.jmr"), self.all)
         self.assertFalse(x["interval"]["lo"] <= drew <= x["interval"]["hi"])
@@ -152,8 +152,8 @@ class Calibration(unittest.TestCase):
             result.append({"metric": metric, "values": [[t, str(first + int((mj - first) * factor))] for t, mj in p]})
         with open(self.path(name + ".json"), "w") as f:
             json.dump({"status": "success", "data": {"resultType": "matrix", "result": result}}, f)
-        # the clock of the simulation begins 30 s before its window of a minute
-        self.call("import", self.path(name + ".json"), "-o", self.path(name + ".jmr"), "--since", "30s", "--until", "90s", "--force")
+        # the clock of the simulation begins 30 s before its window of two minutes
+        self.call("import", self.path(name + ".json"), "-o", self.path(name + ".jmr"), "--since", "30s", "--until", "150s", "--force")
         return self.path(name + ".jmr")
 
     def test_prometheus(self):
@@ -161,7 +161,7 @@ class Calibration(unittest.TestCase):
         run = self.series("fleet")
         x, j = self.wall(run, cal)
         lo, hi = x["interval"]["lo"], x["interval"]["hi"]
-        self.assertEqual(j["windows"][0]["seconds"], 60)
+        self.assertEqual(j["windows"][0]["seconds"], 120)
         self.assertTrue(lo <= self.truth("0.55") <= hi, (lo, self.truth("0.55"), hi))
         self.assertLessEqual((hi - lo) / 2, 0.03 * x["value"])  # a scrape every 5 s adds the edges of the window
         self.assertIn("calibrated estimate", x["instrument"])
