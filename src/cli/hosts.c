@@ -24,7 +24,7 @@
 
 #define SSH_WORDS   24
 #define GRACE_NS    (3 * JM_NS_PER_S)
-#define JM_RUN_MOST (INT64_C(1) << 40)
+#define JM_RUN_MOST (INT64_C(1) << 36)
 
 /* ---- the child */
 
@@ -328,6 +328,11 @@ void jm_hosts_hear(struct jm_hosts *all, int state, int64_t until, bool stop)
         for (size_t i = 0; i < all->n; i++) {
             struct jm_host *h = &all->host[i];
             waiting += h->state < state;
+            if (h->state == JM_HOST_FAILED) { /* whatever else it says is not heard, and it notices */
+                shut(&h->in);
+                shut(&h->out);
+                shut(&h->err);
+            }
             for (int e = 0; e < 2; e++)
                 if ((e ? h->err : h->out) >= 0) {
                     of[n] = h;
