@@ -18,6 +18,7 @@ static const struct {
     {"pstate", SIMGPU_W_PSTATE}, {"reasons", SIMGPU_W_REASONS}, {"mig", SIMGPU_W_MIG},
     {"set", SIMGPU_W_SET},       {"samples", SIMGPU_W_SAMPLES}, {"fields", SIMGPU_W_FIELDS},
     {"handle", SIMGPU_W_HANDLE}, {"ident", SIMGPU_W_IDENT},     {"modes", SIMGPU_W_MODES},
+    {"dcgm", SIMGPU_W_DCGM},
 };
 
 #define SENSORS (SIMGPU_W_ENERGY | SIMGPU_W_POWER)

@@ -203,7 +203,8 @@ enum simgpu_what {
     SIMGPU_W_SAMPLES = 1 << 16,
     SIMGPU_W_FIELDS = 1 << 17,
     SIMGPU_W_MODES = 1 << 18,
-    SIMGPU_W_ALL = (1 << 19) - 1
+    SIMGPU_W_ALL = (1 << 19) - 1,
+    SIMGPU_W_DCGM = 1 << 19 /* the host engine between the GPUs and who asks libdcgm; not in all */
 };
 
 struct simgpu_fault {

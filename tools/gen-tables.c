@@ -9,7 +9,7 @@
 #include "compute/explain.h"
 #include "engine/telemetry.h"
 #include "import/import.h"
-#include "import/promdev.h"
+#include "wire/promdev.h"
 #include "meter/instrument.h"
 #include "meter/meter.h"
 #include "meter/nvml.h"

@@ -36,8 +36,8 @@ struct jm_common {
     bool json, verbose, quiet;
     int color; /* enum jm_color */
     const char *config;
-    const char *sysfs_root, *proc_root, *dev_root, *nvml_lib, *amdsmi_lib, *hlml_lib, *devices, *meters,
-        *replay, *yokogawa, *ptd;
+    const char *sysfs_root, *proc_root, *dev_root, *nvml_lib, *dcgm_lib, *dcgm, *amdsmi_lib, *hlml_lib,
+        *devices, *meters, *replay, *yokogawa, *ptd;
     double tdp_w;                      /* 0: no estimate */
     struct jm_instruments instruments; /* `meters:` of the configuration */
 };
@@ -98,8 +98,19 @@ struct jm_common {
          JM_OPT_STR,                                                                                           \
          JM_OPT_AT(jm_common, yokogawa),                                                                       \
          .arg = "URL",                                                                                         \
-         .help = "Read a Yokogawa WT power analyzer: vxi11://HOST, tcp://HOST:PORT, /dev/usbtmc0 or a serial port, then "    \
+         .help = "Read a Yokogawa WT power analyzer: vxi11://HOST, tcp://HOST:PORT, /dev/usbtmc0 or a "        \
+                 "serial port, then "                                                                          \
                  "volts=300,amps=5 for fixed ranges."},                                                        \
+        {"dcgm",           0,                                                                                  \
+         JM_OPT_STR,       JM_OPT_AT(jm_common, dcgm),                                                         \
+         .arg = "ADDRESS", .help = "Also read a DCGM host engine: HOST:PORT, unix:PATH or embedded."},         \
+        {"dcgm-lib",                                                                                           \
+         0,                                                                                                    \
+         JM_OPT_STR,                                                                                           \
+         JM_OPT_AT(jm_common, dcgm_lib),                                                                       \
+         .arg = "FILE",                                                                                        \
+         .help = "DCGM library to load.",                                                                      \
+         .deflt = "JM_DCGM_LIB, else libdcgm.so.4 or .3"},                                                     \
         {"ptd",        0,                                                                                      \
          JM_OPT_STR,   JM_OPT_AT(jm_common, ptd),                                                              \
          .arg = "URL", .help = "Read a running PTDaemon: HOST:PORT, then volts=240,amps=5 for fixed ranges."}, \

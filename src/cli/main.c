@@ -21,6 +21,7 @@ const struct jm_cmd *const jm_cmd_table[] = {JM_COMMANDS NULL};
 const struct jm_env_row jm_env_table[] = {
     {"JM_LOG", "Least level of messages on standard error: debug, info, warn (the default) or error."},
     {"JM_CHRONY_PORT", "Command port on which chronyd is asked for the clock error, where it is not 323."},
+    {"JM_DCGM_LIB", "DCGM library to load where --dcgm-lib is not given."},
     {"JM_NVML_LIB", "NVML library to load where --nvml-lib is not given."},
     {"JM_AMDSMI_LIB", "AMD SMI or ROCm SMI library to load where --amdsmi-lib is not given."},
     {"JM_HLML_LIB", "Library of Gaudi accelerators to load where --hlml-lib is not given."},

@@ -27,6 +27,8 @@ void jm_cli_meter_env(const struct jm_cli *cli, struct jm_meter_env *env)
                                  .proc_root = c->proc_root,
                                  .dev_root = c->dev_root,
                                  .nvml_lib = library(c->nvml_lib, "JM_NVML_LIB"),
+                                 .dcgm_lib = library(c->dcgm_lib, "JM_DCGM_LIB"),
+                                 .dcgm = c->dcgm,
                                  .amdsmi_lib = library(c->amdsmi_lib, "JM_AMDSMI_LIB"),
                                  .hlml_lib = library(c->hlml_lib, "JM_HLML_LIB"),
                                  .devices = c->devices,

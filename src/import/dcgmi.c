@@ -77,7 +77,8 @@ static void value(struct job_gpu *g, struct jm_span name, struct jm_span v)
     } else if (jm_span_is(name, "Energy Consumed (Joules)")) {
         double d = number(v);
         g->has = true;
-        g->blank = jm_devlog_blank(d) || jm_devlog_blank(d * 1e3) || d >= 9e15;
+        enum jm_status why;
+        g->blank = jm_dcgm_blank(d, &why) || jm_dcgm_blank(d * 1e3, &why) || d >= 9e15;
         g->joules = d;
     } else if (jm_span_is(name, "Power Usage (Watts)")) {
         g->mean = part(v, JM_SPAN("Avg: "));
@@ -126,8 +127,9 @@ static void claims(struct jm_build *b, const struct job_gpu *g)
         double v;
     } rows[] = {{"mean", g->mean}, {"max", g->max}, {"min", g->min}};
     for (size_t i = 0; i < 3; i++) {
+        enum jm_status why;
         snprintf(key, sizeof key, "%s.power.%s", g->name, rows[i].stat);
-        if (isfinite(rows[i].v) && !jm_devlog_blank(rows[i].v))
+        if (isfinite(rows[i].v) && !jm_dcgm_blank(rows[i].v, &why))
             jm_build_energy_claim(b, key, "", rows[i].stat, rows[i].v, "W", "DCGM field 155", "gpu");
     }
     snprintf(key, sizeof key, "%s.duration", g->name);
@@ -311,8 +313,8 @@ static void dmon_row(struct dmon *d, struct jm_span *w, size_t n)
             k = (struct jm_dev_kind){"energy",           JM_CH_COUNTER, JM_U_J, -3, -3,    JM_G_INSTANT,    0,
                                      100 * JM_NS_PER_MS, JM_P_MEASURED, 0,      0,  "gpu", "DCGM field 156"};
         else
-            k = jm_devlog_nvml(d->what[i] == 1 ? JM_NVML_Q_USAGE : JM_NVML_Q_INSTANT, none, 0,
-                               d->what[i] == 1 ? "DCGM field 155" : "DCGM field 157");
+            k = jm_dev_nvml(d->what[i] == 1 ? JM_NVML_Q_USAGE : JM_NVML_Q_INSTANT, none, 0,
+                            d->what[i] == 1 ? "DCGM field 155" : "DCGM field 157");
         jm_devlog_put(&d->l, jm_devlog_channel(&d->l, &p, &k), t, d->what[i] == 3 ? -3 : 0, w[i + 2]);
     }
 }

@@ -160,32 +160,20 @@ void jm_devlog_gap(struct jm_devlog *l, int ch, int64_t t, enum jm_status why)
 void jm_devlog_put(struct jm_devlog *l, int ch, int64_t t, int text10, struct jm_span text)
 {
     int64_t v;
-    double d;
     if (l->b.rc || ch < 0)
         return;
-    const struct jm_channel *c = &l->ch[ch].c;
-    text = jm_span_trim(text);
-    if (jm_num_double(text, &d) || !isfinite(d)) {
-        enum jm_status why = jm_devlog_word(text);
+    enum jm_status st = jm_dev_native(text, text10, l->ch[ch].c.scale10, &v);
+    if (st == JM_S_OK) {
+        reading(l, ch, t, st, v);
+    } else if (st == JM_S_GAP || st == JM_S_ABSENT) {
+        enum jm_status why = st == JM_S_ABSENT ? st : jm_devlog_word(jm_span_trim(text));
         *(why == JM_S_OK ? &l->bad : &l->missing) += 1;
         jm_devlog_gap(l, ch, t, why == JM_S_OK ? JM_S_GAP : why);
-        return;
+    } else {
+        if (st != JM_S_IMPLAUSIBLE || v >= 0)
+            *(st == JM_S_IMPLAUSIBLE ? &l->bad : &l->blank) += 1;
+        jm_devlog_gap(l, ch, t, st);
     }
-    if (jm_devlog_blank(d)) {
-        l->blank++;
-        jm_devlog_gap(l, ch, t, JM_S_UNSUPPORTED);
-        return;
-    }
-    if (jm_num_fixed(text, c->scale10 - text10, &v)) { /* more digits than are kept */
-        double scaled = d * pow(10, text10 - c->scale10);
-        if (!(fabs(scaled) < 9e18)) {
-            l->bad++;
-            jm_devlog_gap(l, ch, t, JM_S_IMPLAUSIBLE);
-            return;
-        }
-        v = (int64_t)llround(scaled);
-    }
-    reading(l, ch, t, v < 0 ? JM_S_IMPLAUSIBLE : JM_S_OK, v);
 }
 
 /* ---- words, numbers, times */
@@ -264,15 +252,6 @@ bool jm_devlog_number(struct jm_span s, int deflt10, struct jm_span *number, int
     return false;
 }
 
-bool jm_devlog_blank(double v)
-{
-    static const double blanks[] = {2147483632.0, 140737488355328.0, 9223372036854775792.0};
-    for (size_t i = 0; i < sizeof blanks / sizeof blanks[0]; i++)
-        if (v >= blanks[i] && v <= blanks[i] + 3)
-            return true;
-    return false;
-}
-
 static bool digits(const char **p, const char *end, int n, int *out)
 {
     *out = 0;
@@ -345,20 +324,6 @@ bool jm_devlog_time(struct jm_span s, int64_t *ns, bool *zone)
     if (s.n >= 19 && jm_build_date(jm_span_of(text), ns, zone))
         return true;
     return ctime_form(s, ns);
-}
-
-struct jm_dev_kind jm_devlog_nvml(enum jm_nvml_query q, struct jm_span product, int driver,
-                                  const char *source)
-{
-    static const char *const names[] = {"power.usage", "power.average", "power.instant"};
-    unsigned arch;
-    uint32_t id;
-    struct jm_nvml_meaning m = {JM_G_TRAILING_MEAN, q == JM_NVML_Q_INSTANT ? 0 : 1000 * MS, 100 * MS,
-                                "assumed"};
-    if (jm_nvml_product(product, &arch, &id))
-        m = jm_nvml_meaning(q, arch, id, driver);
-    return (struct jm_dev_kind){names[q],    JM_CH_GAUGE,   JM_U_W, 0,    -3,    m.sem, m.window_ns,
-                                m.period_ns, JM_P_MEASURED, 0,      20e3, "gpu", source};
 }
 
 /* ---- the end */

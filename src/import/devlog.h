@@ -6,22 +6,8 @@
 #define JM_IMPORT_DEVLOG_H
 
 #include "import/build.h"
-#include "model/nvml_meaning.h"
+#include "wire/devkind.h"
 
-/* A quantity. */
-struct jm_dev_kind {
-    const char *name; /* of the channel: "power.average", "energy" */
-    enum jm_channel_kind kind;
-    enum jm_unit unit;
-    int text10;  /* the log's numbers are in the unit x 10^text10: -3 for mW */
-    int scale10; /* of the channel */
-    enum jm_gauge_sem sem;
-    int64_t window_ns, period_ns;
-    enum jm_provenance provenance;
-    unsigned flags;
-    double sane_max; /* 0: none */
-    const char *scope, *source;
-};
 /* What it belongs to. */
 struct jm_dev_place {
     const char *host; /* "": not said */
@@ -73,14 +59,9 @@ enum jm_status jm_devlog_word(struct jm_span text);
 /* "94 W", "94W", "94.5 (W)" → the number as text and its power of ten against W, J, Hz; deflt10 where there
  * is no unit. False: no number, or a unit that is none of these. */
 bool jm_devlog_number(struct jm_span text, int deflt10, struct jm_span *number, int *text10);
-/* DCGM's marks for values that it does not have (INT32, INT64 and FP64 blanks and the three above each). */
-bool jm_devlog_blank(double v);
 /* "2024/05/30 10:15:20.123", "2024-05-30T10:15:20Z", "Thu May 30 10:15:20 2024", Unix seconds or ms. zone:
  * it said one (Unix times do). False: no time. */
 bool jm_devlog_time(struct jm_span text, int64_t *ns, bool *zone);
-/* The gauge kind of an NVIDIA power query by product name and driver ("" and 0: not known). */
-struct jm_dev_kind jm_devlog_nvml(enum jm_nvml_query q, struct jm_span product, int driver_major,
-                                  const char *source);
 extern const struct jm_dev_kind jm_dev_limit, jm_dev_clock_sm, jm_dev_clock_mem, jm_dev_temp, jm_dev_util;
 
 #endif

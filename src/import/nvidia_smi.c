@@ -81,7 +81,7 @@ static int channel(struct jm_smi *s, struct jm_smi_gpu *g, enum jm_smi_what what
     case JM_SMI_CLOCK_MEM: k = jm_dev_clock_mem; break;
     case JM_SMI_TEMP: k = jm_dev_temp; break;
     case JM_SMI_UTIL: k = jm_dev_util; break;
-    default: k = jm_devlog_nvml(query[what], product, g->driver, source[what]);
+    default: k = jm_dev_nvml(query[what], product, g->driver, source[what]);
     }
     if (what == JM_SMI_MEMORY) {
         p = (struct jm_dev_place){.domain = JM_D_HBM, .key = "hbm", .label = "GPU memory", .parent = g->key};

@@ -37,37 +37,6 @@ static bool time_line(struct jm_span s, int64_t *t)
     return false;
 }
 
-static void labels_of(const struct jm_prom_sample *s, struct jm_prom_series *out)
-{
-    out->metric = s->name;
-    out->n = 0;
-    for (size_t i = 0; i < s->n_labels && i < JM_PROMDEV_LABELS; i++, out->n++) {
-        out->name[i] = s->label[i].name;
-        out->value[i] = s->label[i].value;
-    }
-}
-
-/* The number as written, which a double would round. */
-static struct jm_span value_of(const struct jm_prom_sample *s)
-{
-    struct jm_span line = s->line;
-    ptrdiff_t brace = -1;
-    bool quoted = false;
-    for (size_t i = 0; i < line.n; i++) {
-        if (quoted && line.p[i] == '\\')
-            i++;
-        else if (line.p[i] == '"')
-            quoted = !quoted;
-        else if (!quoted && line.p[i] == '}' && brace < 0)
-            brace = (ptrdiff_t)i;
-        else if (!quoted && line.p[i] == ' ' && brace < 0 && jm_span_chr(line, '{') < 0)
-            brace = (ptrdiff_t)i;
-    }
-    line = jm_span_trim(jm_span_sub(line, brace < 0 ? 0 : (size_t)brace + 1, line.n));
-    ptrdiff_t e = jm_span_chr(line, ' ');
-    return jm_span_sub(line, 0, e < 0 ? line.n : (size_t)e);
-}
-
 struct dump {
     struct jm_promdev p;
     int64_t t, base, round;
@@ -84,7 +53,7 @@ static void sample(struct dump *d, const struct jm_prom_sample *s)
         d->p.unknown++;
         return;
     }
-    labels_of(s, &labels);
+    labels = jm_promdev_series(s);
     int ch = jm_promdev_channel(&d->p, &labels, &text10);
     if (ch < 0)
         return;
@@ -113,7 +82,7 @@ static void sample(struct dump *d, const struct jm_prom_sample *s)
             t = d->base + d->round * d->p.l.b.o->interval_ns;
         }
     }
-    jm_promdev_put(&d->p, ch, t, text10, value_of(s));
+    jm_promdev_put(&d->p, ch, t, text10, jm_prom_value_text(s));
 }
 
 int jm_prom_import_dump(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err)

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which Prometheus metrics are energy or power of a device: one table, metric name → what it is. */
+/* Series of Prometheus (wire/promdev.h says which are energy or power) as channels of a run. */
 #ifndef JM_IMPORT_PROMDEV_H
 #define JM_IMPORT_PROMDEV_H
 
 #include "import/devlog.h"
-
-#define JM_PROMDEV_LABELS 64
-struct jm_prom_series {
-    struct jm_span metric; /* "": a series without a name, as functions give them */
-    struct jm_span name[JM_PROMDEV_LABELS], value[JM_PROMDEV_LABELS];
-    size_t n;
-};
+#include "wire/promdev.h"
 
 struct jm_promdev {
     struct jm_devlog l;
@@ -29,18 +23,6 @@ int jm_promdev_channel(struct jm_promdev *p, const struct jm_prom_series *s, int
 /* A value as Prometheus writes it: NaN and infinities are no value. */
 void jm_promdev_put(struct jm_promdev *p, int ch, int64_t t, int text10, struct jm_span text);
 int jm_promdev_end(struct jm_promdev *p);
-/* '{a="b",c="d"}' of PromQL and of the text format; escapes stay as written. What stands before the brace is
- * the metric, or it is the label __name__. False: no such thing. */
-bool jm_promdev_labels(struct jm_span text, struct jm_prom_series *s);
-/* The table for people: pattern, what it is ("energy, counter"), where ("gpu"), source, and what its numbers
- * are in ("mJ"). False: no such row. */
-struct jm_promdev_row {
-    const char *metric, *kind, *domain, *unit, *source, *provenance;
-};
-bool jm_promdev_row(size_t i, struct jm_promdev_row *out);
-/* Is the metric in the table? */
-bool jm_promdev_knows(struct jm_span metric);
-
 int jm_prom_import_dump(const char *path, const char *out, const struct jm_import_opts *o,
                         struct jm_err *err);
 int jm_prom_import_text(const char *path, const char *out, const struct jm_import_opts *o,

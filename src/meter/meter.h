@@ -33,6 +33,8 @@ struct jm_meter_env {
     const char *nvml_lib;    /* "libnvidia-ml.so.1" */
     const char *hlml_lib;    /* "libhlml.so" */
     const char *amdsmi_lib;  /* AMD SMI or ROCm SMI; NULL: what is installed */
+    const char *dcgm_lib;    /* "libdcgm.so.4", else ".3" */
+    const char *dcgm;        /* address of a DCGM host engine; NULL: only when asked for by name */
     const char *devices;     /* GPU selection by CUDA's rules: "0,2", "GPU-8932f937", "MIG-..."; NULL: all */
     const char *replay_path; /* run file that replay plays; NULL: no replay */
     const char *yokogawa;    /* address of a power analyzer, with options; NULL: none */

@@ -148,7 +148,8 @@ static int look(struct jm_survey *all, struct jm_survey_meter *s, const struct j
     struct jm_err why = {0};
     struct jm_meter *m = NULL;
     int rc = jm_meter_probe(s->ops, env, &s->probe);
-    if (rc == 0 && s->probe.state == JM_PROBE_OFF && asked)
+    bool by_name = rc == 0 && s->probe.state == JM_PROBE_OFF && asked;
+    if (by_name)
         s->probe.state = JM_PROBE_OK; /* by name; opening decides */
     if (rc || s->probe.state != JM_PROBE_OK)
         return 0;
@@ -157,6 +158,8 @@ static int look(struct jm_survey *all, struct jm_survey_meter *s, const struct j
         fail(s, &why);
         return rc == JM_ENOMEM ? jm_err_set(err, rc, "%s", why.text) : 0;
     }
+    if (by_name && m->instance[0])
+        jm_probe_set(&s->probe, JM_PROBE_OK, "", "%s", m->instance);
     return look_at(all, s, m, env, o, err);
 }
 

@@ -474,3 +474,21 @@ size_t jm_prom_unescape(struct jm_span raw, char *buf, size_t cap)
     }
     return n;
 }
+
+struct jm_span jm_prom_value_text(const struct jm_prom_sample *s)
+{
+    struct jm_span line = s->line;
+    ptrdiff_t end = -1; /* of name and labels */
+    bool quoted = false, braces = jm_span_chr(line, '{') >= 0;
+    for (size_t i = 0; i < line.n && end < 0; i++) {
+        if (quoted && line.p[i] == '\\')
+            i++;
+        else if (line.p[i] == '"')
+            quoted = !quoted;
+        else if (!quoted && line.p[i] == (braces ? '}' : ' '))
+            end = (ptrdiff_t)i;
+    }
+    line = jm_span_trim(jm_span_sub(line, end < 0 ? 0 : (size_t)end + 1, line.n));
+    ptrdiff_t blank = jm_span_chr(line, ' ');
+    return jm_span_sub(line, 0, blank < 0 ? line.n : (size_t)blank);
+}

@@ -95,6 +95,8 @@ int jm_prom_next(struct jm_prom *p, struct jm_span *in, bool last, struct jm_pro
 bool jm_prom_label(const struct jm_prom_sample *s, const char *name, struct jm_span *value);
 /* Writes the value without its escapes; at most cap bytes, no NUL. Returns what it would take. */
 size_t jm_prom_unescape(struct jm_span raw, char *buf, size_t cap);
+/* The value as written, whose digits a double may not hold. */
+struct jm_span jm_prom_value_text(const struct jm_prom_sample *s);
 /* A number as both formats write it: also +Inf, -Inf, NaN. JM_EPARSE. */
 int jm_prom_number(struct jm_span s, double *out);
 

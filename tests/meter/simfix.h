@@ -42,6 +42,7 @@ static inline void start(struct sim *s, struct fix *f, const char *lib, const ch
     setenv("JOULEMARK_SIM_GPU", s->path, 1);
     snprintf(s->lib, sizeof s->lib, "%s/sim/%s", build ? build : ".", lib);
     f->env.clock = jm_clock_virtual(&f->vc, (int64_t *)&s->s->h->now_ns);
+    f->vc.real_offset = s->s->h->start_real_ns - s->s->h->start_ns;
 }
 
 static inline void stop(struct sim *s)

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading what the host engine has in its cache. A value is as old as its own stamp says: that stamp, brought
+ * to this host's clock, is the reading's; a value that is not newer than the last one is no reading. */
+#include "meter/dcgm.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+#define OFFSET_EVERY (60 * JM_NS_PER_S)
+#define AGAIN_AFTER  (5 * JM_NS_PER_S)
+/* A host engine updates each field once a watch period; what misses several is stale. */
+#define STALE(l) (5 * (l)->watch_ns > 2 * JM_NS_PER_S ? 5 * (l)->watch_ns : 2 * JM_NS_PER_S)
+
+/* Realtime of this host, less its monotonic clock. */
+static int64_t real_less_mono(const struct jm_clock *clock)
+{
+    struct jm_clock_pair p;
+    jm_clock_pair(clock, &p);
+    return p.real - (p.mono0 + p.mono1) / 2;
+}
+
+int jm_dcgm_clock(struct jm_dcgm *d, const struct jm_clock *clock, struct jm_reading *r)
+{
+    struct jm_dcgm_batch one = {.n_e = 1, .n_f = 1};
+    size_t g = 0;
+    while (g < JM_DCGM_BATCHES && !d->link.batch[g].n_e)
+        g++;
+    if (g == JM_DCGM_BATCHES)
+        return JM_DCGM_NO_DATA;
+    struct jm_dcgm_batch *b = &d->link.batch[g];
+    one.e[0] = b->e[0];
+    one.field[0] = b->field[0];
+    one.value = b->value; /* its first entry, which the next question fills again */
+    int64_t base = real_less_mono(clock), t0 = jm_clock_mono(clock);
+    int ret = jm_dcgm_ask(&d->link, &one, true);
+    int64_t t1 = jm_clock_mono(clock);
+    *r = (struct jm_reading){.t0 = t0, .t1 = t1, .channel = (uint32_t)d->clock, .status = JM_S_GAP};
+    if (ret != JM_DCGM_OK || one.value->ts <= 0)
+        return ret ? ret : JM_DCGM_NO_DATA;
+    int64_t offset = one.value->ts * JM_NS_PER_US - (base + (t0 + t1) / 2);
+    d->bound_ns = (t1 - t0) / 2 + JM_NS_PER_US;
+    /* nearer than can be told: the host engine's clock is this one */
+    d->offset_ns = offset > d->bound_ns || offset < -d->bound_ns ? offset : 0;
+    r->status = JM_S_OK;
+    r->value = offset;
+    return JM_DCGM_OK;
+}
+
+static enum jm_status judge(const struct jm_channel *c, int64_t v)
+{
+    double w = jm_channel_value(c, v);
+    if (c->kind == JM_CH_GAUGE && (w <= 0 || (c->sane_max > 0 && w > c->sane_max)))
+        return JM_S_IMPLAUSIBLE; /* field 157 of a part without it is 0 or anything */
+    return JM_S_OK;
+}
+
+/* One channel into r; false: nothing newer than the last reading. */
+static bool take(struct jm_meter *m, size_t i, int64_t t0, int64_t t1, int64_t base, struct jm_reading *r)
+{
+    struct jm_dcgm *d = m->priv;
+    struct jm_dcgm_src *s = &d->src[i];
+    const struct jm_channel *c = &m->chan[i];
+    const struct jm_dcgm_value *v = &d->link.batch[s->batch].value[s->at];
+    *r = (struct jm_reading){.t0 = t0, .t1 = t1, .channel = (uint32_t)i};
+    r->status = (uint8_t)jm_dcgm_number(v, s->text10, c->scale10, &r->value);
+    if (r->status == JM_S_OK)
+        r->status = (uint8_t)judge(c, r->value);
+    if (r->status == JM_S_OK && v->ts <= 0)
+        r->status = JM_S_GAP;
+    int64_t t = v->ts * JM_NS_PER_US - d->offset_ns - base;
+    bool stale = v->ts > 0 && t < t0 - STALE(&d->link);
+    if (stale && (r->status == JM_S_OK || r->status == JM_S_IMPLAUSIBLE))
+        r->status = JM_S_STALE;
+    if (r->status == JM_S_OK) {
+        if (v->ts <= s->seen_us)
+            return false;
+        s->seen_us = v->ts;
+        t = t > t1 ? t1 : t;
+        r->t0 = r->t1 = t > s->last_t ? t : s->last_t + 1;
+    } else {
+        r->value = 0;
+    }
+    s->last_t = r->t1;
+    return true;
+}
+
+static size_t failed(struct jm_meter *m, size_t g, int ret, int64_t t0, int64_t t1, struct jm_reading *out)
+{
+    struct jm_dcgm *d = m->priv;
+    size_t n = 0;
+    for (size_t i = 0; i < d->n_src; i++)
+        if (d->src[i].batch == g) {
+            out[n++] = (struct jm_reading){
+                .t0 = t0, .t1 = t1, .channel = (uint32_t)i, .status = (uint8_t)jm_dcgm_status(ret)};
+            d->src[i].last_t = t1;
+        }
+    return n;
+}
+
+static bool unwatched(const struct jm_dcgm_batch *b)
+{
+    for (unsigned i = 0; i < b->n_e * b->n_f; i++)
+        if (b->value[i].status != JM_DCGM_NOT_WATCHED)
+            return false;
+    return b->n_e > 0;
+}
+
+size_t jm_dcgm_read(struct jm_meter *m, const struct jm_clock *clock, enum jm_read_set set,
+                    struct jm_reading *out)
+{
+    struct jm_dcgm *d = m->priv;
+    struct jm_err why = {0};
+    bool gone = false;
+    size_t n = 0;
+    if (set != JM_READ_ALL)
+        return 0; /* a burst would find the same value in the cache */
+    int64_t now = jm_clock_mono(clock);
+    if (d->link.up && now >= d->offset_due && d->clock >= 0) {
+        d->offset_due = now + OFFSET_EVERY;
+        if (jm_dcgm_clock(d, clock, &out[n]) == JM_DCGM_OK)
+            n++;
+    }
+    for (size_t g = 0; g < JM_DCGM_BATCHES; g++) {
+        struct jm_dcgm_batch *b = &d->link.batch[g];
+        if (!b->n_e)
+            continue;
+        int64_t t0 = jm_clock_mono(clock);
+        int ret = d->link.up && !gone ? jm_dcgm_ask(&d->link, b, false) : JM_DCGM_CONNECTION_NOT_VALID;
+        int64_t t1 = jm_clock_mono(clock), base = real_less_mono(clock);
+        gone |= ret == JM_DCGM_CONNECTION_NOT_VALID || (ret == JM_DCGM_OK && g == 0 && unwatched(b));
+        if (ret != JM_DCGM_OK) {
+            n += failed(m, g, ret, t0, t1, out + n);
+            continue;
+        }
+        for (size_t i = 0; i < d->n_src; i++)
+            if (d->src[i].batch == g)
+                n += take(m, i, t0, t1, base, &out[n]);
+    }
+    /* a host engine that was started anew knows nothing of what was watched */
+    if (gone && now >= d->again_due) {
+        d->again_due = now + AGAIN_AFTER;
+        if (jm_dcgm_link_again(&d->link, &why) == 0)
+            d->offset_due = 0;
+    }
+    return n;
+}
