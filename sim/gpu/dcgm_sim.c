@@ -47,10 +47,6 @@ static struct {
     unsigned n_watch;
 } lib = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Whoever finds this symbol knows that nothing in this library is a measurement. */
-extern const char joulemark_sim_dcgm_version[];
-API const char joulemark_sim_dcgm_version[] = JM_VERSION;
-
 #define F(name, ...)                                                                                         \
     dcgmReturn_t name(__VA_ARGS__);                                                                          \
     API dcgmReturn_t name(__VA_ARGS__)

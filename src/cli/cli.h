@@ -101,9 +101,9 @@ struct jm_common {
          .help = "Read a Yokogawa WT power analyzer: vxi11://HOST, tcp://HOST:PORT, /dev/usbtmc0 or a "        \
                  "serial port, then "                                                                          \
                  "volts=300,amps=5 for fixed ranges."},                                                        \
-        {"dcgm",           0,                                                                                  \
-         JM_OPT_STR,       JM_OPT_AT(jm_common, dcgm),                                                         \
-         .arg = "ADDRESS", .help = "Also read a DCGM host engine: HOST:PORT, unix:PATH or embedded."},         \
+        {"dcgm",       0,                                                                                      \
+         JM_OPT_STR,   JM_OPT_AT(jm_common, dcgm),                                                             \
+         .arg = "URL", .help = "Also read a DCGM host engine: HOST:PORT, unix:PATH or embedded."},             \
         {"dcgm-lib",                                                                                           \
          0,                                                                                                    \
          JM_OPT_STR,                                                                                           \

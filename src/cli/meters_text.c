@@ -285,9 +285,11 @@ static void readable(struct page *p, const struct jm_survey_meter *m)
 
 static void unreadable(struct page *p, const struct jm_survey_meter *m)
 {
-    jm_str_addf(p->out, "  %s%-9s%s ", p->bold, title_of(m), p->end);
+    jm_str_addf(p->out, "  %s%-9s%s", p->bold, title_of(m), p->end);
     if (strlen(title_of(m)) > 9)
         jm_str_addf(p->out, "\n%12s", "");
+    else
+        jm_str_addc(p->out, ' ');
     jm_str_addf(p->out, "%-11s ", jm_probe_state_name((int)m->probe.state));
     /* the line holds escape codes that take no room: the reason is wrapped apart */
     struct jm_str text, reason;

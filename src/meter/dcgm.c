@@ -44,7 +44,7 @@ static int dcgm_probe(const struct jm_meter_env *env, struct jm_probe *out)
             jm_probe_set(out, JM_PROBE_OFF, "",
                          "%.100s is there; it asks NVML, whose meter shows the same joules: opened only by "
                          "name (-m dcgm) or with --dcgm ADDRESS",
-                         api.file);
+                         api.lib.file);
         jm_dcgm_unload(&api);
         free(l);
         return 0;
@@ -58,7 +58,7 @@ static int dcgm_probe(const struct jm_meter_env *env, struct jm_probe *out)
     if (!rc) {
         jm_probe_set(out, JM_PROBE_OK, "", "DCGM %s at %.100s: %zu GPUs, driver %.40s%s",
                      l->version[0] ? l->version : "of unknown version", l->address, l->n_gpu,
-                     l->driver[0] ? l->driver : "unknown", l->api.simulated ? ", SIMULATED" : "");
+                     l->driver[0] ? l->driver : "unknown", l->api.lib.simulated ? ", SIMULATED" : "");
         jm_dcgm_link_close(l);
     }
     free(l);
@@ -73,6 +73,7 @@ struct builder {
     const struct jm_instrument *in;
     struct jm_domain_tree *tree;
     int node;
+    size_t known; /* domains of other meters */
     size_t refused, denied;
     struct jm_err *err;
 };
@@ -108,7 +109,7 @@ static int add(struct builder *b, size_t g, unsigned at, const struct jm_dcgm_pa
              : q.field == 705          ? " vdd"
              : q.field == 706          ? " dvdd"
                                        : " hvdd");
-    int domain = jm_dcgm_place(b->tree, b->node, &q, p->ordinal, &shared, b->err);
+    int domain = jm_dcgm_place(b->tree, b->node, b->known, &q, p->ordinal, &shared, b->err);
     struct jm_channel *c = domain < 0 ? NULL : jm_meter_add_channel(b->m, b->err);
     if (!c)
         return domain < 0 ? domain : JM_ENOMEM;
@@ -130,11 +131,15 @@ static int add(struct builder *b, size_t g, unsigned at, const struct jm_dcgm_pa
     c->window_ns = q.kind.window_ns;
     c->period_ns = q.kind.period_ns;
     c->sane_max = q.kind.sane_max;
-    c->provenance = l->api.simulated ? JM_P_SIMULATED : q.kind.provenance;
+    c->provenance = l->api.lib.simulated ? JM_P_SIMULATED : q.kind.provenance;
     c->flags = q.kind.flags | (shared ? JM_CHF_MIRROR : 0);
+    if (q.field != JM_DCGM_FI_LIMIT)
+        c->flags |= JM_CHF_EDGE;
     c->domain = domain;
-    b->d->src[b->d->n_src++] =
-        (struct jm_dcgm_src){.batch = (uint8_t)g, .at = (uint16_t)at, .text10 = q.kind.text10};
+    b->d->src[b->d->n_src++] = (struct jm_dcgm_src){.batch = (uint8_t)g,
+                                                    .entity = (uint16_t)(at / l->batch[g].n_f),
+                                                    .field = (uint16_t)(at % l->batch[g].n_f),
+                                                    .text10 = q.kind.text10};
     return 0;
 }
 
@@ -230,7 +235,7 @@ static int open_with(const struct jm_meter_env *env, const struct jm_instrument 
         d->link.watch_ns = update_ns;
         rc = jm_dcgm_link_watch(&d->link, err);
     }
-    struct builder b = {.m = m, .d = d, .in = in, .tree = tree, .err = err};
+    struct builder b = {.m = m, .d = d, .in = in, .tree = tree, .known = tree->n, .err = err};
     if (!rc) {
         struct jm_instrument whole;
         if (in) { /* its parts have places of their own */
@@ -256,8 +261,8 @@ static int open_with(const struct jm_meter_env *env, const struct jm_instrument 
     d->offset_due = 0;
     m->period_ns = update_ns;
     m->deadline_ns = timeout;
-    m->simulated = d->link.api.simulated;
-    snprintf(m->instance, sizeof m->instance, "%.40s at %.50s", d->link.api.file, d->link.address);
+    m->simulated = d->link.api.lib.simulated;
+    snprintf(m->instance, sizeof m->instance, "%.40s at %.50s", d->link.api.lib.file, d->link.address);
     if (d->link.note[0])
         jm_logf(env->log, JM_LOG_WARN, "dcgm", "%s", d->link.note);
     *out = m;

@@ -16,8 +16,8 @@
 /* The domain of a quantity below node: the same that the meters nvml and grace give it. *shared: another
  * meter of this run shows it already, so its joules are a mirror's. ordinal: of a GPU, by PCI bus; -1: not
  * known. */
-int jm_dcgm_place(struct jm_domain_tree *tree, int node, const struct jm_promdev_quantity *q, int ordinal,
-                  bool *shared, struct jm_err *err);
+int jm_dcgm_place(struct jm_domain_tree *tree, int node, size_t known, const struct jm_promdev_quantity *q,
+                  int ordinal, bool *shared, struct jm_err *err);
 
 /* ---- dcgm_link.c: the library, the connection, the watches */
 
@@ -71,7 +71,7 @@ int jm_dcgm_address_check(const char *address, struct jm_err *err);
 
 struct jm_dcgm_src { /* of one channel */
     uint8_t batch;
-    uint16_t at; /* in batch.value */
+    uint16_t entity, field; /* which of the batch */
     int text10;
     int64_t seen_us, last_t; /* of the sample given last: its own stamp, and the reading's */
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "meter/dcgm_api.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,55 +9,32 @@
 #include "wire/devkind.h"
 #include "base/banned.h"
 
-static void *load(const char *lib, char *why, size_t cap)
-{
-    void *p = dlopen(lib, RTLD_NOW | RTLD_LOCAL);
-    const char *text = p ? NULL : dlerror();
-    size_t n = strlen(lib);
-    if (p)
-        return p;
-    if (text && strncmp(text, lib, n) == 0 && strncmp(text + n, ": ", 2) == 0)
-        text += n + 2; /* the loader names it again */
-    snprintf(why, cap, "%s", text ? text : "unknown reason");
-    return NULL;
-}
-
 int jm_dcgm_load(struct jm_dcgm_api *a, const char *lib, struct jm_err *err)
 {
-    static const char *const names[] = {"libdcgm.so.4", "libdcgm.so.3"};
-    char why[160] = "", later[160];
+    static const char *const newest_first[] = {"libdcgm.so.4", "libdcgm.so.3", NULL};
+    const char *const given[] = {lib, NULL};
     const char *missing = NULL;
     *a = (struct jm_dcgm_api){0};
-    for (size_t i = 0; i < (lib ? 1 : sizeof names / sizeof *names) && !a->lib; i++) {
-        snprintf(a->file, sizeof a->file, "%s", lib ? lib : names[i]);
-        a->lib = load(a->file, i ? later : why, sizeof why);
-    }
-    if (!a->lib)
-        return jm_err_set(err, JM_EABSENT, "%s cannot be loaded: %s", lib ? lib : "libdcgm.so.4 (or .3)",
-                          why);
+    int rc = jm_dynlib_open(&a->lib, lib ? given : newest_first, err);
+    if (rc)
+        return rc;
 #define FIND(member, type, name, needed)                                                                     \
-    {                                                                                                        \
-        void *p = dlsym(a->lib, name);                                                                       \
-        memcpy(&a->member, &p, sizeof p);                                                                    \
-        if (!p && needed && !missing)                                                                        \
-            missing = name;                                                                                  \
-    }
+    JM_DYNLIB_LOAD(a, &a->lib, member, name)                                                                 \
+    if (!a->member && needed && !missing)                                                                    \
+        missing = name;
     JM_DCGM_SYMBOLS(FIND)
 #undef FIND
-    a->simulated = dlsym(a->lib, "joulemark_sim_dcgm_version") != NULL;
     if (!missing)
         return 0;
-    char file[sizeof a->file];
-    memcpy(file, a->file, sizeof file);
+    jm_err_set(err, JM_EUNSUPPORTED, "%s lacks %s: it is no DCGM, or older than DCGM 3.0", a->lib.file,
+               missing);
     jm_dcgm_unload(a);
-    return jm_err_set(err, JM_EUNSUPPORTED, "%s lacks %s: it is no DCGM, or older than DCGM 3.0", file,
-                      missing);
+    return JM_EUNSUPPORTED;
 }
 
 void jm_dcgm_unload(struct jm_dcgm_api *a)
 {
-    if (a->lib)
-        dlclose(a->lib);
+    jm_dynlib_close(&a->lib);
     *a = (struct jm_dcgm_api){0};
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "meter/dynlib.h"
 #include "model/words.h"
 
 typedef uintptr_t jm_dcgm_handle, jm_dcgm_group, jm_dcgm_fields;
@@ -45,7 +46,8 @@ enum { /* field ids that say what a device is */
        JM_DCGM_FI_DRIVER_VERSION = 1,
        JM_DCGM_FI_NAME = 50,
        JM_DCGM_FI_UUID = 54,
-       JM_DCGM_FI_PCI_BUSID = 57
+       JM_DCGM_FI_PCI_BUSID = 57,
+       JM_DCGM_FI_LIMIT = 164 /* the last of those of a GPU: not asked around edges */
 };
 
 #define JM_DCGM_MODE_AUTO    1
@@ -114,9 +116,7 @@ struct jm_dcgm_version { /* dcgmVersionInfo_v2 */
     X(engine_version, int (*)(jm_dcgm_handle, struct jm_dcgm_version *), "dcgmHostengineVersionInfo", false)
 
 struct jm_dcgm_api {
-    void *lib;
-    char file[256]; /* that was loaded */
-    bool simulated;
+    struct jm_dynlib lib;
 #define JM_DCGM_MEMBER(member, type, name, needed) __typeof__(type) member;
     JM_DCGM_SYMBOLS(JM_DCGM_MEMBER)
 #undef JM_DCGM_MEMBER

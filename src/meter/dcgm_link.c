@@ -63,8 +63,8 @@ static int refuse(const struct jm_dcgm_link *l, int ret, const char *what, struc
     } else if (ret == JM_DCGM_CONNECTION_NOT_VALID || ret == JM_DCGM_TIMEOUT) {
         mend = l->embedded ? "" : "sudo systemctl start nvidia-dcgm";
     }
-    jm_probe_set(p, state, mend, "%s: %s%.100s: %s (%d)", l->api.file[0] ? l->api.file : "libdcgm", what,
-                 l->embedded ? "the embedded host engine" : l->address, jm_dcgm_error(ret), ret);
+    jm_probe_set(p, state, mend, "%s: %s%.100s: %s (%d)", l->api.lib.file[0] ? l->api.lib.file : "libdcgm",
+                 what, l->embedded ? "the embedded host engine" : l->address, jm_dcgm_error(ret), ret);
     return jm_err_set(err,
                       state == JM_PROBE_DENIED        ? JM_EDENIED
                       : state == JM_PROBE_UNSUPPORTED ? JM_EUNSUPPORTED

@@ -24,12 +24,12 @@ static bool of_module(struct jm_span model)
     return jm_span_find(model, JM_SPAN("GH200")) >= 0;
 }
 
-static int gpu(struct jm_domain_tree *tree, int node, const struct jm_promdev_quantity *q, int ordinal,
-               bool *shared, struct jm_err *err)
+static int gpu(struct jm_domain_tree *tree, int node, size_t known, const struct jm_promdev_quantity *q,
+               int ordinal, bool *shared, struct jm_err *err)
 {
     char key[32], label[64];
     int at = below(tree, node, JM_D_GPU, q->key), up = node;
-    *shared = at >= 0;
+    *shared = at >= 0 && (size_t)at < known;
     if (at >= 0)
         return of_module(q->model) && tree->d[tree->d[at].parent].kind == JM_D_MODULE ? tree->d[at].parent
                                                                                       : at;
@@ -45,8 +45,8 @@ static int gpu(struct jm_domain_tree *tree, int node, const struct jm_promdev_qu
     return at < 0 ? at : up != node ? up : at;
 }
 
-static int grace(struct jm_domain_tree *tree, int node, const struct jm_promdev_quantity *q, bool *shared,
-                 struct jm_err *err)
+static int grace(struct jm_domain_tree *tree, int node, size_t known, const struct jm_promdev_quantity *q,
+                 bool *shared, struct jm_err *err)
 {
     char key[160], label[160];
     snprintf(key, sizeof key, "module-%.100s", q->key);
@@ -60,25 +60,26 @@ static int grace(struct jm_domain_tree *tree, int node, const struct jm_promdev_
     at = jm_domain_add(tree, at, JM_D_GRACE, key, label, err);
     if (at < 0)
         return at;
-    size_t before = tree->n;
     snprintf(key, sizeof key, "%s-%.100s", jm_domain_kind_name((int)q->domain), q->key);
     at = jm_domain_add(tree, at, q->domain, key, key, err);
-    *shared = tree->n == before;
+    *shared = at >= 0 && (size_t)at < known;
     return at;
 }
 
-int jm_dcgm_place(struct jm_domain_tree *tree, int node, const struct jm_promdev_quantity *q, int ordinal,
-                  bool *shared, struct jm_err *err)
+int jm_dcgm_place(struct jm_domain_tree *tree, int node, size_t known, const struct jm_promdev_quantity *q,
+                  int ordinal, bool *shared, struct jm_err *err)
 {
     char key[220];
     *shared = false;
     switch (q->domain) {
-    case JM_D_GPU: return gpu(tree, node, q, ordinal, shared, err);
+    case JM_D_GPU: return gpu(tree, node, known, q, ordinal, shared, err);
     case JM_D_CPU:
     case JM_D_SYSIO:
-    case JM_D_MODULE: return grace(tree, node, q, shared, err);
+    case JM_D_MODULE: return grace(tree, node, known, q, shared, err);
     case JM_D_NVSWITCH:
-        snprintf(key, sizeof key, "nvswitch-%s", q->key);
+        /* the library counts them, the exporter names them nvswitch0 */
+        snprintf(key, sizeof key, "nvswitch-%s",
+                 q->key + (strncmp(q->key, "nvswitch", 8) == 0 && q->key[8] ? 8 : 0));
         return jm_domain_add(tree, node, JM_D_NVSWITCH, key, q->label[0] ? q->label : key, err);
     default: return jm_domain_add(tree, node, q->domain, q->key, q->label[0] ? q->label : q->key, err);
     }

@@ -7,6 +7,7 @@
 
 extern const struct jm_meter_ops jm_meter_nvml;
 extern const struct jm_meter_ops jm_meter_dcgm;
+extern const struct jm_meter_ops jm_meter_dcgm_exporter;
 extern const struct jm_meter_ops jm_meter_rapl;
 extern const struct jm_meter_ops jm_meter_perf;
 extern const struct jm_meter_ops jm_meter_plug;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real Prometheus scrapes text as dcgm-exporter writes it, once a second; its answer to a range query, and promtool's, are
 imported. The truth is the server's own: 400 W of one GPU, whose pod changes in the middle; 100 W of another, whose counter
-starts again."""
+starts again; and two simulated GPUs, one of them cut into instances, in
+the exporter's full format, whose energy the simulation knows."""
 import http.server
 import json
 import os
@@ -16,15 +17,19 @@ import unittest
 import urllib.parse
 import urllib.request
 
+import dcgm_exporter
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
+BUILD = os.environ.get("JM_BUILD", "build")
+SIM = os.path.join(BUILD, "sim", "joulemark-sim")
 SECONDS = 11
 NAMES = '{__name__=~"DCGM_FI_DEV_.*"}'
 
 
 class Exporter(http.server.BaseHTTPRequestHandler):
     start = time.time()
+    sim, lock, seen = None, threading.Lock(), {}
     turn = None  # from here on the pod is another one, and GPU 1 counts anew
 
     def do_GET(self):
@@ -37,6 +42,12 @@ class Exporter(http.server.BaseHTTPRequestHandler):
         for g, mj in ((0, 7e9 + 400_000 * s), (1, second)):
             text += f'DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{gpu="{g}",UUID="GPU-{g}",modelName="NVIDIA H100 80GB HBM3",Hostname="n1",pod="{pod}"}} {mj:.0f}\n'
             text += f'DCGM_FI_DEV_POWER_USAGE{{gpu="{g}",UUID="GPU-{g}",modelName="NVIDIA H100 80GB HBM3",Hostname="n1",pod="{pod}"}} {(400, 100)[g]}\n'
+        if self.sim:
+            with self.lock:
+                more, seen = dcgm_exporter.render(self.sim, 1, f',pod="{pod}"')
+                for uuid, values in seen.items():
+                    self.seen.setdefault(uuid, {}).update(values)
+            text += more
         body = text.encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
@@ -59,6 +70,13 @@ class Peer(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.dir = tempfile.mkdtemp(prefix="prometheus_test.")
+        cls.state = os.path.join(cls.dir, "state")
+        subprocess.run([SIM, "gpu", "--gpus", "2", "--refresh", "0ms", "--gpu", "0:mig=1g.10gb+1g.10gb", "--state", cls.state, "--create-only"],
+                       check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=60)
+        try:
+            Exporter.sim = dcgm_exporter.Engine(os.path.join(BUILD, "sim", "gpu", "libdcgm.so.4"), cls.state)
+        except OSError:
+            pass  # built with sanitizers
         cls.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Exporter)
         threading.Thread(target=cls.server.serve_forever, daemon=True).start()
         conf = os.path.join(cls.dir, "p.yml")
@@ -116,7 +134,13 @@ class Peer(unittest.TestCase):
 
     def check(self, path):
         shown, raw = self.load(path)
-        self.assertEqual(shown["run"]["environment"]["import.gpus"], "2")
+        self.assertEqual(shown["run"]["environment"]["import.gpus"], "4" if Exporter.sim else "2")
+        for uuid, values in Exporter.seen.items():
+            counter = next(c for c in raw["channels"] if c["device"] == uuid and c["kind"] == "counter")
+            got = [x["value"] for x in raw[f"readings.{counter['channel']}"] if x["status"] == "ok"]
+            ends = [values[round(1e3 * v)] for v in (got[0], got[-1])]
+            self.assertGreater(ends[1] - ends[0], (SECONDS - 4) * 10**6)
+            self.assertAlmostEqual(got[-1] - got[0], dcgm_exporter.truth(SIM, self.state, uuid, *ends), delta=0.004)
         found = {f["id"]: f for f in shown["validity"]["findings"]}
         self.assertIn("log.relabelled", found)
         self.assertIn("GPU-1", found["counter.reset"]["text"])

@@ -3,6 +3,8 @@
  * libdcgm only the documented interface is known here: see docs/instruments.md. */
 #include "simfix.h"
 
+#include <math.h>
+
 #define LIB "gpu/libdcgm.so.4"
 
 static void begin(struct sim *s, struct fix *f, const char *lines)
@@ -71,7 +73,8 @@ static void units_and_places(void **state)
     assert_int_equal(c[e].provenance, JM_P_SIMULATED);
     assert_int_equal(f->tree.d[c[e].domain].kind, JM_D_GPU);
     assert_string_equal(f->tree.d[c[e].domain].key, uuid(f, 1));
-    assert_int_equal(c[e].flags & JM_CHF_MIRROR, 0);
+    for (size_t i = 0; i < f->m->n_chan; i++)
+        assert_int_equal(c[i].flags & JM_CHF_MIRROR, 0);
     assert_int_equal(c[p].sem, JM_G_TRAILING_MEAN); /* GetPowerUsage of Hopper: the last second */
     struct jm_reading r;
     assert_true(look(&s, simgpu_now(s.s) + JM_NS_PER_S, p, &r));
@@ -148,6 +151,30 @@ static void energy_is_the_truth(void **state)
         }
         stop(&s);
     }
+}
+
+/* Around the edges of a window the driver is asked itself: the counter alone in bursts, and no cached value
+ * after it that is older. */
+static void edges_are_live(void **state)
+{
+    struct fix *f = *state;
+    struct sim s;
+    struct jm_reading r[64], a;
+    begin(&s, f, "gpus 2\nprofile h100\nwaveform cycle:700W@4s,300W@11s\nrefresh 0ms");
+    simgpu_advance(s.s, 3 * JM_NS_PER_S);
+    fix_open(f, &jm_meter_dcgm);
+    int e = chan(f, uuid(f, 1), "energy");
+    assert_true(look(&s, simgpu_now(s.s) + JM_NS_PER_S, e, &a));
+    simgpu_advance(s.s, 50 * JM_NS_PER_MS);
+    assert_int_equal(f->m->ops->read(f->m, &f->env.clock, JM_READ_COUNTER, r), 2);
+    assert_int_equal(r[1].channel, e);
+    assert_int_equal(r[1].t0, simgpu_now(s.s));
+    assert_true(fabs((double)(r[1].value - a.value) / 1e3 - simgpu_true_energy_j(s.s, 1, a.t0, r[1].t0)) <
+                0.0021);
+    assert_int_equal(f->m->ops->read(f->m, &f->env.clock, JM_READ_EDGE, r), 6);
+    assert_int_equal(status_at(&s, simgpu_now(s.s) + 30 * JM_NS_PER_MS, e), -1);
+    assert_int_equal(status_at(&s, simgpu_now(s.s) + 90 * JM_NS_PER_MS, e), JM_S_OK);
+    stop(&s);
 }
 
 /* slurm-job-exporter issues 30 and 53, gpu-monitoring-tools issue 92: blanks taken for values. */
@@ -346,8 +373,17 @@ static void says_why_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(units_and_places), T(mirror_beside_nvml), T(energy_is_the_truth), T(blanks),    T(stale),
-        T(engine_lost),      T(mig_counts_once),    T(grace_and_switches),  T(selection), T(says_why_not),
+        T(units_and_places),
+        T(mirror_beside_nvml),
+        T(energy_is_the_truth),
+        T(edges_are_live),
+        T(blanks),
+        T(stale),
+        T(engine_lost),
+        T(mig_counts_once),
+        T(grace_and_switches),
+        T(selection),
+        T(says_why_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
