@@ -18,7 +18,8 @@
 
 #define PORT       8888
 #define TIMEOUT_MS 5000 /* a real one answers SR after half a second */
-/* The first sample is there at the first whole second of its own that begins after Go: 2 s; the rest is grace. */
+/* The first sample is there at the first whole second of its own that begins after Go: 2 s; the rest is
+ * grace. */
 #define FIRST_NS (3 * JM_NS_PER_S)
 #define POLL_NS  (50 * JM_NS_PER_MS)
 
@@ -140,9 +141,10 @@ static int range(struct ptd *p, char which, double x, const char *address, struc
     return rc;
 }
 
-/* Waits for the first sample: until then the counter stands at 0 without having been refreshed, and at an edge of
- * a window beside it energy would be taken for counted that never was. Half a second more, because all that is
- * known of the refresh before a first reading is that it is at most one period old: so it is half of one. */
+/* Waits for the first sample: until then the counter stands at 0 without having been refreshed, and at an
+ * edge of a window beside it energy would be taken for counted that never was. Half a second more, because
+ * all that is known of the refresh before a first reading is that it is at most one period old: so it is half
+ * of one. */
 static void await_first(struct ptd *p, const struct jm_clock *clock)
 {
     struct jm_span reply;
@@ -154,7 +156,8 @@ static void await_first(struct ptd *p, const struct jm_clock *clock)
     jm_clock_sleep_until(clock, jm_clock_mono(clock) + JM_NS_PER_S / 2, NULL);
 }
 
-static int start(struct jm_meter *m, const struct options *o, const struct jm_clock *clock, struct jm_err *err)
+static int start(struct jm_meter *m, const struct options *o, const struct jm_clock *clock,
+                 struct jm_err *err)
 {
     struct ptd *p = m->priv;
     struct jm_span reply;
