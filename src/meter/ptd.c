@@ -19,6 +19,10 @@
 
 #define PORT       8888
 #define TIMEOUT_MS 5000 /* a real one answers SR after half a second */
+/* The first sample is there at the first whole second of its own that begins after Go: 2 s; the rest is
+ * grace. */
+#define FIRST_NS (3 * JM_NS_PER_S)
+#define POLL_NS  (50 * JM_NS_PER_MS)
 
 struct options {
     char address[256];
@@ -138,8 +142,23 @@ static int range(struct ptd *p, char which, double x, const char *address, struc
     return rc;
 }
 
+/* Waits for the first sample: until then the counter stands at 0 without having been refreshed, and at an
+ * edge of a window beside it energy would be taken for counted that never was. Half a second more, because
+ * all that is known of the refresh before a first reading is that it is at most one period old: so it is half
+ * of one. */
+static void await_first(struct ptd *p, const struct jm_clock *clock)
+{
+    struct jm_span reply;
+    double avg;
+    int64_t samples, bad, good, until = jm_clock_mono(clock) + FIRST_NS;
+    while (!jm_scpi_ask(&p->io, "Watts", &reply) && jm_text_watts(reply, &avg, &samples, &bad, &good) &&
+           samples == 0 && jm_clock_mono(clock) < until)
+        jm_clock_sleep_until(clock, jm_clock_mono(clock) + POLL_NS, NULL);
+    jm_clock_sleep_until(clock, jm_clock_mono(clock) + JM_NS_PER_S / 2, NULL);
+}
+
 static int start(struct jm_meter *m, const struct jm_instrument *in, const struct options *o,
-                 struct jm_err *err)
+                 const struct jm_clock *clock, struct jm_err *err)
 {
     struct ptd *p = m->priv;
     struct jm_span reply;
@@ -178,6 +197,8 @@ static int start(struct jm_meter *m, const struct jm_instrument *in, const struc
             "ptd: the PTDaemon at %s does not tell its power while it measures (%.*s); version 1.10 and "
             "later do",
             o->address, (int)(reply.n < 60 ? reply.n : 60), reply.p);
+    if (!rc)
+        await_first(p, clock);
     return rc;
 }
 
@@ -214,6 +235,7 @@ static int open_with(const struct jm_meter_env *env, const struct jm_instrument 
     int timeout_ms = in ? (int)(in->timeout_ns / JM_NS_PER_MS) : TIMEOUT_MS;
     struct jm_meter *m = jm_meter_alloc(&jm_meter_ptd, err);
     struct ptd *p = m ? calloc(1, sizeof *p) : NULL;
+    struct jm_clock clock = jm_meter_clock(env);
     if (!p) {
         jm_meter_dispose(m);
         return jm_err_set(err, JM_ENOMEM, "out of memory for the meter ptd");
@@ -225,7 +247,7 @@ static int open_with(const struct jm_meter_env *env, const struct jm_instrument 
     int rc = jm_scpi_open(&p->io, o->address, PORT, 9600, timeout_ms, "ptd", err);
     p->io.end = "\r\n";
     if (!rc)
-        rc = start(m, in, o, err);
+        rc = start(m, in, o, &clock, err);
     int node = rc || in ? rc : jm_meter_host(env, tree, err);
     int inlet = node < 0 ? node
                 : in     ? jm_instrument_domain(in, env, tree, NULL, JM_D_INLET_AC, err)
@@ -329,7 +351,7 @@ static size_t ptd_read(struct jm_meter *m, const struct jm_clock *clock, enum jm
             continue;
         struct jm_reading r = {.channel = (uint32_t)i, .t0 = t0, .t1 = t1, .status = status};
         if (status == JM_S_OK && p->samples == 0)
-            r.status = i == C_POWER ? JM_S_GAP : JM_S_OK; /* no sample yet: a counter of 0 J, and no power */
+            r.status = i == C_BAD ? JM_S_OK : JM_S_GAP; /* no sample yet: neither energy nor power */
         else if (status == JM_S_OK && i == C_POWER && p->bad > before)
             r.status = JM_S_GAP;
         if (r.status == JM_S_OK)

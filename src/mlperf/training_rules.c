@@ -58,8 +58,8 @@ static const char *evidence(struct work *k)
 
 /* Parts of runs with power whose log of the run is known. */
 #define EACH_PART(t, r, p)                                                                                   \
-    for (const struct jm_training_run *r = (t)->run; r < (t)->run + (t)->n_run; r++)                         \
-        for (const struct jm_training_part *p = r->part; p < r->part + r->n_part; p++)
+    for (const struct jm_training_run *r = (t)->run; (t)->n_run && r < (t)->run + (t)->n_run; r++)           \
+        for (const struct jm_training_part *p = r->part; r->n_part && p < r->part + r->n_part; p++)
 
 static const char *plural(size_t n)
 {

@@ -76,9 +76,10 @@ class Node(simnode.NodeCase):
     def test_stops_in_order(self):
         child = subprocess.Popen([JOULEMARK, "bench", self.where["url"], "-o", self.file, "-t", "60s", *SHORT],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env)
-        time.sleep(6)
+        self.await_load(child)
+        time.sleep(5)  # the warm-up of 1 s is over
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=60)
         self.assertIn(child.returncode, (0, 3), err)
         self.assertEqual(json.loads(out)["windows"][-1]["role"], "drain")
         self.assertIn("plan.interrupted", dict(self.rows("select key, value from env")))

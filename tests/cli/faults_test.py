@@ -10,6 +10,7 @@ import tempfile
 import time
 import unittest
 
+import edges
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
@@ -79,6 +80,10 @@ class Meters(Base):
     def test_no_energy_counter(self):
         r, doc = self.measured(more=("--profile", "p100"))
         power = self.results(doc, "power.mean", "gpu")[0]
+        if power["value"] is None:  # a gauge that is not read for long leaves a hole, and the run says so
+            rows = edges.readings(edges.export(JOULEMARK, self.file), "nvml", "power.instant")
+            self.assertGreater(max(b["t0_ns"] - a["t1_ns"] for board in rows for a, b in zip(board, board[1:])), 500_000_000)
+            return
         self.assertAlmostEqual(power["value"], 600, delta=210)  # the profile's limit is 300 W
 
     def test_nothing_supported(self):

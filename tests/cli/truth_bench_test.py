@@ -4,7 +4,8 @@
 
 The truth of the boards is the exact integral of their power over the very windows of the run; that of the engine are
 its own counts and stamps of every request and step. Both are written by programs that share nothing with joulemark.
-Tolerances come from the run's own intervals; nothing depends on how fast this machine is."""
+Tolerances come from what the readings of the run can tell at best (edges.py), whenever they came: nothing depends on how
+fast this machine is."""
 import csv
 import json
 import os
@@ -13,11 +14,13 @@ import subprocess
 import tempfile
 import unittest
 
+import edges
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
-# Three times the half-width of a 95 % interval is nearly six sigma: one draw in 10^8 is outside.
-WIDE = 3
+# A board draws no more, and while it idles no less; boards that do not serve hardly move.
+MOST_W, SWING_W = 700, 600
+IDLE_W, IDLE_SWING_W = 200, 30
 EDGE_NS = 50_000_000  # tokens said so near to an edge may be on either side: they travel, and stamps are of two programs
 
 
@@ -26,7 +29,7 @@ class Truth(unittest.TestCase):
     def setUpClass(cls):
         cls.dir = tempfile.mkdtemp(prefix="truth_bench_test.")
         cls.addClassCleanup(shutil.rmtree, cls.dir)
-        path = {name: os.path.join(cls.dir, name) for name in ("run.jmr", "run.json", "prompts.jsonl", "truth.json")}
+        path = {name: os.path.join(cls.dir, name) for name in ("run.jmr", "prompts.jsonl", "truth.json")}
         # every request is recognised by its lengths: 24 by 25 of them
         with open(path["prompts.jsonl"], "w", encoding="utf-8") as f:
             for i in range(600):
@@ -45,10 +48,7 @@ class Truth(unittest.TestCase):
             if r.returncode not in (0, 3):
                 raise AssertionError(r.stderr)
             cls.doc = json.loads(r.stdout)
-            subprocess.run([JOULEMARK, "export", "--json", path["run.jmr"], "-o", path["run.json"]], check=True,
-                           stdout=subprocess.DEVNULL)
-            with open(path["run.json"], encoding="utf-8") as f:
-                cls.run_raw = json.load(f)
+            cls.run_raw = edges.export(JOULEMARK, path["run.jmr"])
             cls.boards = {}
             for w in cls.run_raw["windows"]:
                 out = subprocess.run([sim, "truth", "--from", f"@{w['t0_ns']}", "--to", f"@{w['t1_ns']}", where["state"]],
@@ -86,25 +86,42 @@ class Truth(unittest.TestCase):
             if len(rows) == 1:
                 yield rows[0], theirs[k][0]
 
+    def edges(self, name):
+        """What each board's counter shows of the edges of a window; it moves every 100 ms."""
+        w = next(w for w in self.run_raw["windows"] if w["name"] == name)
+        return [edges.Edges(rows, w["t0_ns"], w["t1_ns"], 100_000_000) for rows in edges.readings(self.run_raw, "nvml", "energy")]
+
+    def allowed(self, name):
+        """J that the energy of the first board may be off, and of all."""
+        seen = self.edges(name)
+        self.assertEqual(len(seen), 3)
+        first = seen[0].joules(SWING_W, MOST_W)
+        return first, first + sum(e.joules(IDLE_SWING_W, IDLE_W) for e in seen[1:])
+
     def test_energy_of_every_window(self):
         seen = 0
         for boundary, boards in (("gpu", slice(0, 1)), ("device", slice(0, 3))):
             for x in self.results("energy", boundary):
                 truth = sum(self.boards[x["window"]][boards])
-                lo, hi = x["interval"]["lo"], x["interval"]["hi"]
-                self.assertLessEqual(abs(x["value"] - truth), WIDE * (hi - lo) / 2, (boundary, x["window"], truth, x))
-                self.assertLess((hi - lo) / 2, 0.02 * truth, "an interval that says nothing holds everything")
+                half = (x["interval"]["hi"] - x["interval"]["lo"]) / 2
+                allowed = self.allowed(x["window"])[boundary == "device"]
+                self.assertLessEqual(abs(x["value"] - truth), allowed, (boundary, x["window"], truth, x))
+                self.assertGreater(half, 0)
+                self.assertLess(half, 0.02 * truth + 2 * allowed, "an interval that says nothing holds everything")
                 seen += 1
-        self.assertGreaterEqual(seen, 6)  # idle and two trials at two boundaries
+        late = sum(e.late for w in self.run_raw["windows"] for e in self.edges(w["name"]))
+        if not late:  # where no reading is near an edge there is no value
+            self.assertGreaterEqual(seen, 6)  # idle and two trials at two boundaries
 
     def test_energy_of_the_boards_that_do_not_serve(self):
         for x in self.results("energy.other_gpus"):
             truth = sum(self.boards[x["window"]][1:])
-            self.assertLessEqual(abs(x["value"] - truth), WIDE * (x["interval"]["hi"] - x["interval"]["lo"]) / 2 + 1e-3)
+            first, boards = self.allowed(x["window"])
+            self.assertLessEqual(abs(x["value"] - truth), boards - first)
 
     def test_requests_and_their_tokens(self):
         pairs = list(self.pairs())
-        self.assertGreater(len(pairs), 50)
+        self.assertGreater(len(pairs), 10)
         for r, t in pairs:
             self.assertEqual((r["prompt_tokens"], r["output_tokens"], r["finish"]),
                              (t["prompt_tokens"], t["told_tokens"], t["finish"]))
@@ -124,16 +141,21 @@ class Truth(unittest.TestCase):
 
     def test_tokens_of_every_window(self):
         self.assertEqual(self.tokens_of_steps(0, 1 << 62), self.engine["tokens"]["generated"])
+        # the longest that an answer was on its way, or waited for a program that could not run
+        edge = max([EDGE_NS] + [r[at] - t[at] for r, t in self.pairs() for at in ("first_token_ns", "last_token_ns")])
         for w in self.windows("measure"):
-            x = [x for x in self.results("j_per.output_token", "gpu") if x["window"] == w["name"]][0]
-            least = self.tokens_of_steps(w["t0_ns"] + EDGE_NS, w["t1_ns"] - EDGE_NS)
-            most = self.tokens_of_steps(w["t0_ns"] - EDGE_NS, w["t1_ns"] + EDGE_NS)
-            self.assertLessEqual(least, x["denominator"]["value"])
-            self.assertLessEqual(x["denominator"]["value"], most)
-            self.assertLess(most - least, 0.06 * most, "what is doubtful is little")
-            truth = self.boards[w["name"]][0]
-            self.assertLessEqual(truth / most * 0.999, x["value"])
-            self.assertLessEqual(x["value"], truth / least * 1.001)
+            x = [x for x in self.results("j_per.output_token", "gpu") if x["window"] == w["name"]]
+            if not x:
+                self.assertGreater(self.edges(w["name"])[0].late, 0)
+                continue
+            least = self.tokens_of_steps(w["t0_ns"] + edge, w["t1_ns"] - edge)
+            most = self.tokens_of_steps(w["t0_ns"] - edge, w["t1_ns"] + edge)
+            self.assertLessEqual(least, x[0]["denominator"]["value"])
+            self.assertLessEqual(x[0]["denominator"]["value"], most)
+            truth, allowed = self.boards[w["name"]][0], self.allowed(w["name"])[0]
+            self.assertLessEqual((truth - allowed) / most, x[0]["value"])
+            if least:
+                self.assertLessEqual(x[0]["value"], (truth + allowed) / least)
 
     def test_counts_of_the_whole(self):
         ok = [r for r in self.run_raw["requests"] if r["end"] == "ok"]

@@ -57,6 +57,11 @@ class Tools(unittest.TestCase):
         self.assertIsNotNone(a, what)
         self.assertLessEqual(abs(a - b), rel * abs(b) + 1e-12, f"{what}: {a} here, {b} in the file")
 
+    def same_rate(self, count, seconds, rate, what):
+        """A tool's rate is over a time of its own, which goes on around the requests for as long as the tool needs to begin and
+        to end: that is a part of a second, more on a busy machine."""
+        self.assertLessEqual(abs(count / rate - seconds), 0.02 * seconds + 1, f"{what}: {count} in {seconds} s here, {rate}/s in the file")
+
     @staticmethod
     def result(shown, metric, quantile=None):
         return [r["value"] for r in shown["results"] if r["metric"] == metric and r.get("quantile") == quantile][0]
@@ -81,9 +86,8 @@ class Tools(unittest.TestCase):
         self.same(statistics.median(ttft), said["time_to_first_token"]["p50"], 1e-6, "median ttft")
         self.same(ttft[-1], said["time_to_first_token"]["max"], 1e-6, "largest ttft")
         self.same(self.result(shown, "itl.chunk"), said["inter_chunk_latency"]["avg"] / 1e3, 1e-3, "gaps of chunks")
-        # AIPerf divides by the time of all its requests, failed ones and its own waits between them included
-        span = (max(q["closed_ns"] for q in measured) - min(q["sent_ns"] for q in measured)) / 1e9
-        self.same(len(ok) / span, said["request_throughput"]["avg"], 0.1, "requests/s")
+        span = (max(q["closed_ns"] for q in ok) - min(q["sent_ns"] for q in ok)) / 1e9
+        self.same_rate(len(ok), span, said["request_throughput"]["avg"], "requests/s")
         return raw, shown, said, ok, span
 
     def test_aiperf_with_the_servers_counts(self):
@@ -91,7 +95,7 @@ class Tools(unittest.TestCase):
         self.same(self.result(shown, "itl.token_mean"), said["inter_token_latency"]["avg"] / 1e3, 1e-5, "itl")
         self.same(self.result(shown, "itl.token_mean", 0.99), said["inter_token_latency"]["p99"] / 1e3, 1e-5, "p99 of itl")
         self.assertEqual(sum(q["output_tokens"] for q in ok), said["total_osl"]["avg"])
-        self.same(sum(q["output_tokens"] for q in ok) / span, said["output_token_throughput"]["avg"], 0.1, "tokens/s")
+        self.same_rate(sum(q["output_tokens"] for q in ok), span, said["output_token_throughput"]["avg"], "tokens/s")
         self.assertEqual([w["role"] for w in raw["windows"]], ["warm-up", "measure"])
         self.assertEqual(sorted({c["name"] for c in raw["channels"]}), ["energy", "power.average"])
         joules = [r for r in shown["results"] if r["metric"] == "energy" and r.get("boundary") == "gpu"][0]
@@ -126,7 +130,7 @@ class Tools(unittest.TestCase):
         self.same(statistics.mean(e2e), latency["request_latency"]["mean"], 1e-6, "request latency")
         self.assertEqual(sum(q["output_tokens"] for q in ok), good["output_tokens"]["total"])
         self.same(shown["requests"]["ok"] / said["benchmark_time_seconds"], good["throughput"]["requests_per_sec"], 1e-6, "requests/s")
-        self.same(self.result(shown, "requests_per_s"), good["throughput"]["requests_per_sec"], 0.02, "requests/s")
+        self.same_rate(len(ok), len(ok) / self.result(shown, "requests_per_s"), good["throughput"]["requests_per_sec"], "requests/s")
 
     def test_guidellm(self):
         path, raw, shown = self.take("guidellm")

@@ -2,8 +2,11 @@
 """A simulated node that the tests of a class share."""
 import json
 import os
+import re
 import subprocess
+import time
 import unittest
+import urllib.request
 
 JOULEMARK = os.environ["JOULEMARK"]
 
@@ -21,3 +24,14 @@ class NodeCase(unittest.TestCase):
     def tearDownClass(cls):
         cls.node.terminate()
         cls.node.communicate()
+
+    def await_load(self, child, least=8, limit=60):
+        """Until the engine has so many requests of child at once, more than a probe before the load, however long that takes here."""
+        end = time.monotonic() + limit
+        while child.poll() is None and time.monotonic() < end:
+            with urllib.request.urlopen(self.where["url"] + "/metrics", timeout=limit) as r:
+                running = re.search(r"(?m)^vllm:num_requests_running\S* (\S+)$", r.read().decode())
+            if float(running.group(1)) >= least:
+                return
+            time.sleep(0.05)
+        self.fail(f"no load came; the status of the load is {child.poll()}")
