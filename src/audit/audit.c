@@ -228,6 +228,8 @@ const struct jm_finding_kind jm_finding_table[] = {
      "an outer instrument stood still while another one moved"},
     {"reconcile.averages", "reconcile.follow", JM_CONCERNS_ENERGY, "info",
      "an outer instrument averages: its energy agrees, its power is late"},
+    {"passport.unfit", "record.changed", JM_CONCERNS_ENERGY, "warning",
+     "a passport that the run keeps is not of its instruments, or cannot be read: it is not used"},
     {"calibration.range", "boundary.partial", JM_CONCERNS_ENERGY, "warning",
      "GPU power outside what was calibrated: nothing is carried"},
     {"calibration.check", "reconcile.disagree", JM_CONCERNS_ENERGY, "warning, info",

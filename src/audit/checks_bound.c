@@ -7,19 +7,22 @@
 #include "base/banned.h"
 
 /* What would do: a longer window, or none. */
-static const char *remedy(const struct jm_energy_row *e, char buf[120])
+static const char *remedy(const struct jm_energy_row *e, double most, char buf[160])
 {
-    if (isfinite(e->needs_s))
-        snprintf(buf, 120, "a window of %.0f s would do", ceil(e->needs_s));
+    if (isfinite(e->needs_s) && isfinite(most))
+        snprintf(buf, 160, "a window of %.0f s would do, and --window-max allowed %.0f s", ceil(e->needs_s),
+                 most);
+    else if (isfinite(e->needs_s))
+        snprintf(buf, 160, "a window of %.0f s would do", ceil(e->needs_s));
     else
-        snprintf(buf, 120, "no length would do: what the instrument is accurate to is more than that");
+        snprintf(buf, 160, "no length would do: what the instrument is accurate to is more than that");
     return buf;
 }
 
 int jm_check_tolerance(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
-    char buf[120];
-    (void)run;
+    char buf[160];
+    double most = jm_run_number(run, "plan.window_max_s");
     for (size_t i = 0; r->tolerance > 0 && i < r->n_energy; i++) {
         const struct jm_energy_row *e = &r->energy[i];
         const struct jm_channel *c = &r->channels[e->channel];
@@ -38,7 +41,8 @@ int jm_check_tolerance(const struct jm_run *run, struct jm_report *r, struct jm_
                 r, "window.tolerance", JM_SEV_ERROR,
                 "%s of %s may be off by up to %.3g %% in window %s, and at most %.3g %% was asked "
                 "for; %s",
-                c->name, c->device, 100 * e->bound / e->joules, w->name, 100 * r->tolerance, remedy(e, buf));
+                c->name, c->device, 100 * e->bound / e->joules, w->name, 100 * r->tolerance,
+                remedy(e, most, buf));
         else
             continue;
         int rc = jm_finding_at(r, f, e->window, err, "%.6g J of %.6g J", e->bound, e->joules);

@@ -209,8 +209,17 @@ static int window(struct bench *b, const char *name, int trial, struct jm_err *e
         snprintf(key, sizeof key, "window.%d.slice", id);
         jm_recorder_env(b->s->rec, key, b->slice);
     }
-    if (under_load(b, name, t0, t0 + b->duration, b->o->requests))
-        put_fact(b, "plan.interrupted", name);
+    int64_t end = t0 + b->duration, to = end;
+    do {
+        end = to;
+        if (under_load(b, name, t0, end, b->o->requests)) {
+            put_fact(b, "plan.interrupted", name);
+            break;
+        }
+        /* one that ended with its load or its requests has the length that it has */
+        struct jm_clock clock = jm_clock_system();
+        to = jm_clock_mono(&clock) >= end ? jm_session_lengthen(b->s, id, t0, end) : end;
+    } while (to > end);
     return jm_recorder_window_end(b->s->rec, id, &t1, err);
 }
 

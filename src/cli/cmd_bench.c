@@ -196,6 +196,7 @@ static const struct jm_opt table[] = {
     JM_OPT_ENGINE_METRICS(AT(engine_metrics), "auto: looked for where the engine usually has them"),
     JM_OPTS_SLO(opts, present),
     JM_OPTS_HOSTS(opts, hosts, ssh, group, role),
+    JM_OPT_WINDOW_MAX(opts, session),
     JM_OPTS_SESSION(opts, session),
     JM_OPT_JSON,
     JM_OPTS_METER,

@@ -35,7 +35,13 @@ static int record_window(struct jm_session *s, int64_t duration, struct jm_err *
         rc = jm_session_begin(s, JM_R_MEASURE, "record", 0, &id, &t0, err);
     if (rc)
         return rc;
-    jm_session_wait(s, "recording", t0, duration ? t0 + duration : INT64_MAX);
+    int64_t end = duration ? t0 + duration : INT64_MAX, to = end;
+    do {
+        end = to;
+        if (jm_session_wait(s, "recording", t0, end))
+            break;
+        to = jm_session_lengthen(s, id, t0, end);
+    } while (to > end);
     return jm_recorder_window_end(s->rec, id, &t1, err);
 }
 
@@ -96,6 +102,7 @@ static const struct jm_opt table[] = {{"duration", 't', JM_OPT_DURATION, offseto
                                       JM_OPTS_HOSTS(opts, hosts, ssh, group, role),
                                       {"serve", 0, JM_OPT_FLAG, offsetof(struct opts, serve)},
                                       JM_OPT_ENGINE_METRICS(offsetof(struct opts, engine_metrics), "off"),
+                                      JM_OPT_WINDOW_MAX(opts, session),
                                       JM_OPTS_SESSION(opts, session),
                                       JM_OPT_JSON,
                                       JM_OPTS_METER,

@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "compute/calibrated.h"
 #include "compute/compute.h"
+#include "compute/correct.h"
 #include "show/explain.h"
 #include "show/show.h"
 
@@ -53,10 +54,44 @@ static void options(const struct jm_run *run, const struct jm_present *p, struct
         c->idle_w = p->idle_w;
 }
 
+int jm_cli_passport(const char *path, struct jm_passport_file *out, struct jm_str *text, struct jm_err *err)
+{
+    *out = (struct jm_passport_file){0};
+    int rc = jm_file_read(path, JM_PASSPORT_MAX + 1, text, err);
+    if (!rc && (rc = jm_passport_take(jm_str_span(text), path, out, err)))
+        rc = jm_err_prefix(err, "--passport %s", path);
+    return rc;
+}
+
 struct carried {
     struct jm_calibration *c;
+    struct jm_passport_file *passport;
+    size_t n;
     char note[JM_CAL_NOTE];
 };
+
+/* Passports that were given, held against the instruments of the run. */
+static int passports(const struct jm_run *run, const struct jm_present *p, struct carried *x,
+                     struct jm_compute_opts *o, struct jm_err *err)
+{
+    int rc = 0;
+    x->passport = calloc(p->passports.n + 1, sizeof *x->passport);
+    if (!x->passport)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the passports");
+    for (; !rc && x->n < p->passports.n; x->n++) {
+        struct jm_str text;
+        struct jm_passport_file *f = &x->passport[x->n];
+        jm_str_init(&text);
+        rc = jm_cli_passport(p->passports.item[x->n], f, &text, err);
+        f->any_driver = p->allow_driver;
+        if (!rc && (rc = jm_passport_fits_run(f, run, err)))
+            rc = jm_err_prefix(err, "--passport %s", p->passports.item[x->n]);
+        jm_str_release(&text);
+    }
+    o->passport = x->passport;
+    o->n_passport = rc ? 0 : x->n;
+    return rc;
+}
 
 /* The calibration that is to be carried to the run, held against it. */
 static int carry(const struct jm_run *run, const struct jm_present *p, struct carried *x,
@@ -64,14 +99,19 @@ static int carry(const struct jm_run *run, const struct jm_present *p, struct ca
 {
     struct jm_str s;
     *x = (struct carried){0};
+    int rc = passports(run, p, x, o, err);
+    if (rc)
+        return rc;
     if (!p->calibration)
-        return p->allow_machine || p->allow_driver
-                   ? jm_err_set(err, JM_EUSAGE, "--allow-machine and --allow-driver belong to --calibration")
+        return p->allow_machine || (p->allow_driver && !p->passports.n)
+                   ? jm_err_set(
+                         err, JM_EUSAGE,
+                         "--allow-machine belongs to --calibration, --allow-driver to it and to --passport")
                    : 0;
     jm_str_init(&s);
     x->c = calloc(1, sizeof *x->c);
-    int rc = x->c ? jm_file_read(p->calibration, JM_CAL_BYTES, &s, err)
-                  : jm_err_set(err, JM_ENOMEM, "out of memory for the calibration");
+    rc = x->c ? jm_file_read(p->calibration, JM_CAL_BYTES, &s, err)
+              : jm_err_set(err, JM_ENOMEM, "out of memory for the calibration");
     if (!rc && (rc = jm_calibration_read(jm_str_span(&s), x->c, err)))
         rc = jm_err_prefix(err, "--calibration %s", p->calibration);
     jm_str_release(&s);
@@ -87,6 +127,9 @@ static void carried_release(struct carried *x)
     if (x->c)
         jm_calibration_release(x->c);
     free(x->c);
+    for (size_t i = 0; i < x->n; i++)
+        jm_passport_release(&x->passport[i].p);
+    free(x->passport);
 }
 
 int jm_present_report(const struct jm_run *run, const struct jm_present *p, struct jm_report **report,
@@ -126,12 +169,16 @@ static int render(struct jm_cli *cli, const struct jm_run *run, const struct jm_
     if (p->explain) {
         struct jm_explain *x = NULL;
         struct jm_compute_opts c;
+        struct carried held;
         options(run, p, &c);
-        int bad = jm_compute(run, &c, report, err);
+        int bad = carry(run, p, &held, &c, err);
+        if (!bad)
+            bad = jm_compute(run, &c, report, err);
         if (!bad)
             bad = jm_explain(run, *report, &c, p->explain, &x, err);
         if (!bad)
             bad = jm_show_explain(*report, x, format, &o, out, err);
+        carried_release(&held);
         return bad ? bad : jm_str_ok(out, "the explanation", err);
     }
     int rc = jm_present_report(run, p, report, err);

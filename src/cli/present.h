@@ -14,6 +14,7 @@ struct jm_present {
     double level, idle_w;                /* 0: not given */
     struct jm_pue pue;
     const char *calibration; /* file; NULL: none */
+    struct jm_opt_list passports;
     bool allow_machine, allow_driver;
     bool all, ascii, no_script, reconcile;
     const char *explain; /* show: a metric, NULL otherwise */
@@ -52,11 +53,22 @@ int jm_present_pue(void *at, const char *text, struct jm_err *err);
      .help = "Carry the energy of the GPUs to node and wall by a relation that \"joulemark calibrate\" "     \
              "made of this machine; named calibrated, with its own interval, and never in a measurement's "  \
              "place."},                                                                                      \
+        {"passport",                                                                                         \
+         0,                                                                                                  \
+         JM_OPT_LIST,                                                                                        \
+         offsetof(struct s, m.passports),                                                                    \
+         .arg = "FILE",                                                                                      \
+         .help = "Correct the energies of an instrument by its passport (joulemark characterize), instead "  \
+                 "of by "                                                                                    \
+                 "one that the run keeps. What it showed stands beside it. Refused for another device or "   \
+                 "driver. "                                                                                  \
+                 "Repeatable."},                                                                             \
         {"allow-machine", 0, JM_OPT_FLAG, offsetof(struct s, m.allow_machine),                               \
          .help = "With --calibration: of another machine all the same; it stands in the evidence."},         \
     {                                                                                                        \
         "allow-driver", 0, JM_OPT_FLAG, offsetof(struct s, m.allow_driver),                                  \
-            .help = "With --calibration: of another driver all the same; it stands in the evidence."         \
+            .help = "With --calibration or --passport: of another driver all the same; it stands in the "    \
+                    "evidence."                                                                              \
     }
 #define JM_OPTS_PRESENT(s, m)                                                                                \
     {"profile",                                                                                              \
@@ -97,6 +109,10 @@ int jm_present_pue(void *at, const char *text, struct jm_err *err);
     {                                                                                                        \
         "ascii", 0, JM_OPT_FLAG, offsetof(struct s, m.ascii), .help = "Draw with ASCII only."                \
     }
+
+struct jm_passport_file;
+/* A passport's file and its text. Release both in any case. */
+int jm_cli_passport(const char *path, struct jm_passport_file *out, struct jm_str *text, struct jm_err *err);
 
 struct jm_run;
 struct jm_report;

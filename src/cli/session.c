@@ -11,8 +11,10 @@
 
 #include "base/file.h"
 #include "base/num.h"
+#include "cli/lengthen.h"
 #include "cli/signals.h"
 #include "cli/steps.h"
+#include "model/passport.h"
 #include "run/run.h"
 
 #include "base/banned.h"
@@ -67,6 +69,22 @@ static int chrony_port(void)
     return text && !jm_num_i64(jm_span_of(text), &port) && port > 0 && port < 65536 ? (int)port : 0;
 }
 
+static int keep_passports(struct jm_session *s, const struct jm_opt_list *list, struct jm_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < list->n; i++) {
+        struct jm_passport_file p;
+        struct jm_str text;
+        jm_str_init(&text);
+        rc = jm_cli_passport(list->item[i], &p, &text, err);
+        if (!rc && (rc = jm_recorder_passport(s->rec, &p, jm_str_span(&text), err)))
+            rc = jm_err_prefix(err, "--passport %s", list->item[i]);
+        jm_passport_release(&p.p);
+        jm_str_release(&text);
+    }
+    return rc;
+}
+
 int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_session_opts *o,
                     const char *verb, const char *source, const struct jm_meter_env *env, bool mark,
                     struct jm_err *err)
@@ -108,7 +126,22 @@ int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_se
         .chrony_port = chrony_port(),
         .log = &cli->log,
     };
+    if (o->window_max > 0 && !(o->tolerance > 0))
+        return jm_err_set(err, JM_EUSAGE,
+                          "--window-max belongs to --tolerance, which says what a window must reach");
+    if (o->window_max > 0) {
+        rc = jm_lengthen_new(&s->lengthen, err);
+        if (rc)
+            return rc;
+        cfg.tap = jm_lengthen_tap;
+        cfg.tap_self = s->lengthen;
+        s->tolerance = o->tolerance / 100;
+        s->window_max = o->window_max;
+    }
     rc = jm_recorder_new(&cfg, &s->rec, err);
+    if (!rc && s->lengthen)
+        rc = jm_lengthen_channels(s->lengthen, jm_recorder_channel_list(s->rec), jm_recorder_channels(s->rec),
+                                  err);
     if (rc)
         return rc;
     if (o->tolerance > 0) {
@@ -116,11 +149,17 @@ int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_se
         snprintf(text, sizeof text, "%.9g", o->tolerance);
         jm_recorder_env(s->rec, "plan.tolerance_percent", text);
     }
+    if (s->lengthen) {
+        char text[32];
+        snprintf(text, sizeof text, "%.9g", (double)o->window_max / 1e9);
+        jm_recorder_env(s->rec, "plan.window_max_s", text);
+    }
+    rc = keep_passports(s, &o->passports, err);
     s->sync_step = o->sync_step;
     s->metered = jm_recorder_channels(s->rec) > 0;
     if (!s->metered)
         jm_cli_say(cli, "no meter can be read, so there will be no energy: %s", jm_recorder_why(s->rec));
-    return 0;
+    return rc;
 }
 
 int jm_session_start(struct jm_session *s, struct jm_err *err)
@@ -171,7 +210,33 @@ int jm_session_begin(struct jm_session *s, enum jm_role role, const char *name, 
         return rc;
     s->begun = true;
     *id = rc;
+    if (role == JM_R_MEASURE)
+        jm_lengthen_begin(s->lengthen, *t0);
     return 0;
+}
+
+int64_t jm_session_lengthen(struct jm_session *s, int id, int64_t t0, int64_t end)
+{
+    char who[128], key[48], text[32];
+    struct jm_clock clock = jm_clock_system();
+    int64_t most = t0 + s->window_max, to = end;
+    double so_far = (double)(jm_clock_mono(&clock) - t0) / 1e9;
+    if (!s->lengthen || end >= most || jm_signals_stop)
+        return end;
+    double needs = jm_lengthen_needs(s->lengthen, s->tolerance, who, sizeof who);
+    if (!(needs > so_far) || !isfinite(needs)) /* no length would do: it is refused as it is */
+        return end;
+    double want = fmin(fmax(1.05 * needs, so_far + 1), (double)s->window_max / 1e9);
+    to = t0 + (int64_t)(want * 1e9);
+    if (to <= end)
+        return end;
+    if (!s->cli->common->quiet)
+        jm_cli_say(s->cli, "%s is not within %.3g %% after %.0f s: the window goes on to %.0f s", who,
+                   100 * s->tolerance, so_far, want);
+    snprintf(key, sizeof key, "window.%d.lengthened_s", id);
+    snprintf(text, sizeof text, "%.3f", want);
+    jm_recorder_env(s->rec, key, text);
+    return to;
 }
 
 int jm_session_finish(struct jm_session *s, int rc, struct jm_err *err)
@@ -222,4 +287,6 @@ void jm_session_release(struct jm_session *s)
         rmdir(s->dir);
     }
     jm_str_release(&s->path);
+    jm_lengthen_free(s->lengthen);
+    s->lengthen = NULL;
 }

@@ -13,7 +13,9 @@ struct jm_session_opts {
     bool force, no_edge, strict, no_summary;
     double tolerance; /* percent of the energy of a window; 0: none */
     bool sync_step;
-    double sample_hz; /* 0: each meter's own */
+    struct jm_opt_list passports;
+    int64_t window_max; /* ns; 0: no window is lengthened */
+    double sample_hz;   /* 0: each meter's own */
     int64_t edge_ns;
     int64_t seed; /* -1: chosen */
 };
@@ -39,6 +41,13 @@ void jm_session_opts_init(struct jm_session_opts *o);
          .help = "Refuse a window whose energy may be off by more, at the very most."},                      \
         {"sync-step", 0, JM_OPT_FLAG, offsetof(struct s, m.sync_step),                                       \
          .help = "Load the CPUs in known steps before and after, and find by them how late each meter is."}, \
+        {"passport",                                                                                         \
+         0,                                                                                                  \
+         JM_OPT_LIST,                                                                                        \
+         offsetof(struct s, m.passports),                                                                    \
+         .arg = "FILE",                                                                                      \
+         .help = "Keep a passport of an instrument (joulemark characterize) with the run, and correct its "  \
+                 "energies by it. Refused for another device or driver. Repeatable."},                       \
         {"label", 0, JM_OPT_STR, offsetof(struct s, m.label), .help = "Name of the run for people."},        \
         {"sample-rate",                                                                                      \
          0,                                                                                                  \
@@ -62,17 +71,29 @@ void jm_session_opts_init(struct jm_session_opts *o);
                 "No bursts: one plain reading at each edge, with the larger uncertainty that this means."    \
     }
 
+/* For commands that choose how long a window is. */
+#define JM_OPT_WINDOW_MAX(s, m)                                                                              \
+    {                                                                                                        \
+        "window-max", 0, JM_OPT_DURATION, offsetof(struct s, m.window_max), 1e9, 3.2e15,                     \
+            .help = "Lengthen a measured window up to this, until its energy is within --tolerance."         \
+    }
+
+struct jm_lengthen;
+
 struct jm_session {
     struct jm_cli *cli;
     struct jm_recorder *rec;
     struct jm_str path;
-    char dir[128];         /* folder of the mark socket, "" where it is not ours */
-    char mark_socket[160]; /* "" none */
-    char selftest[300];    /* where verdicts of self-tests are kept, "" nowhere */
-    bool sync_step;        /* known steps of load at both ends */
-    bool metered;          /* at least one channel */
-    bool begun;            /* at least one window */
-    size_t meters_first;   /* meters that could be read at the start */
+    char dir[128];                /* folder of the mark socket, "" where it is not ours */
+    char mark_socket[160];        /* "" none */
+    char selftest[300];           /* where verdicts of self-tests are kept, "" nowhere */
+    bool sync_step;               /* known steps of load at both ends */
+    bool metered;                 /* at least one channel */
+    bool begun;                   /* at least one window */
+    size_t meters_first;          /* meters that could be read at the start */
+    struct jm_lengthen *lengthen; /* NULL: no window is lengthened */
+    double tolerance;             /* 0.01: 1 % */
+    int64_t window_max;
 };
 
 /* VERB-20261129-150800.jmr, UTC: the name of a run file that was not given one. */
@@ -90,6 +111,9 @@ void jm_session_progress(struct jm_session *s, const char *what, double done_s, 
                          const char *more);
 /* Sleeps until mono_ns or the first signal (true), drawing progress; begin is the start of the span. */
 bool jm_session_wait(struct jm_session *s, const char *what, int64_t begin, int64_t mono_ns);
+/* The time is up for window `id`, which began at t0: when it is to end, which is `end`, or later while its
+ * energy is not yet within the tolerance. Says so once it becomes longer. */
+int64_t jm_session_lengthen(struct jm_session *s, int id, int64_t t0, int64_t end);
 /* Seals the file. Safe after a failure; then rc is passed through and the file is what could be written. */
 int jm_session_finish(struct jm_session *s, int rc, struct jm_err *err);
 /* The summary of the sealed run as text, or as JSON with --json, into out. Returns JM_EXIT_INVALID for an

@@ -21,9 +21,12 @@ static int play(struct jm_session *s, const struct jm_step_plan *plan, const vol
     return rc;
 }
 
-int jm_cli_steps(struct jm_session *s, const struct jm_step_plan *plan, struct jm_err *err)
+int jm_cli_steps(struct jm_session *s, const struct jm_step_plan *plan, const struct jm_step_load *load,
+                 struct jm_err *err)
 {
-    return play(s, plan, &jm_signals_stop, err);
+    struct jm_clock clock = jm_clock_system();
+    return load ? jm_step_play(s->rec, &clock, plan, load, &jm_signals_stop, err)
+                : play(s, plan, &jm_signals_stop, err);
 }
 
 int jm_cli_sync_step(struct jm_session *s, int end, struct jm_err *err)

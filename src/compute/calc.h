@@ -76,7 +76,10 @@ struct jm_calc {
     struct jm_slices *slices;     /* NULL: the workload has no slices */
     const struct jm_slo *slo_now; /* of the slice whose results are made; NULL: of the whole */
     struct jm_tree_facts tree;
-    struct jm_energy *energy;     /* the whole of each row of report->energy */
+    struct jm_energy *energy;         /* the whole of each row of report->energy */
+    struct jm_correction *correction; /* by channel; NULL: no passports (compute/correct.h) */
+    struct jm_passport_file *stored;  /* passports that the run keeps */
+    size_t n_stored;
     struct jm_engine_run *engine; /* compute/engine.h; NULL: no texts of an engine */
     struct jm_err *err;
 };
@@ -116,10 +119,17 @@ size_t jm_windows_upto(const struct jm_calc *c, int64_t to);
 struct jm_calc_window *jm_windows_next(const struct jm_calc *c, size_t *at, int64_t from);
 /* compute/energy_rows.c: an energy row a window and channel that has energy or power. */
 int jm_energy_rows(struct jm_calc *c);
-/* compute/edges.c: the worst case from the readings around both edges. */
+/* compute/edges.c: the worst case from the readings around both edges. clock_s: what the stamps may be wrong
+ * by besides half of a read's round trip. */
 struct jm_bound;
 void jm_energy_bound(const struct jm_channel *c, const struct jm_reading *r, size_t n, int64_t t0, int64_t t1,
-                     const struct jm_energy *e, struct jm_bound *out);
+                     double clock_s, const struct jm_energy *e, struct jm_bound *out);
+/* compute/clocks.c: what the clock that stamps a channel is wrong by, against that of the windows. */
+struct jm_clock_doubt {
+    double offset_s; /* it is ahead by so much: to be taken out; 0 */
+    double bound_s;  /* what is left, at most; NAN: not known */
+};
+int jm_clock_doubt(struct jm_calc *c, const struct jm_channel *ch, int64_t at, struct jm_clock_doubt *out);
 /* compute/steps.c: lags of all channels into the report, where the run made steps of load. */
 int jm_lags_make(struct jm_calc *c);
 bool jm_energy_channel(const struct jm_channel *ch); /* is integrated */

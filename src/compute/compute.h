@@ -11,6 +11,7 @@
 #include "run/run.h"
 
 struct jm_calibration;
+struct jm_passport_file;
 struct jm_cal_points;
 
 struct jm_slo {
@@ -29,6 +30,9 @@ struct jm_compute_opts {
      * calibrated.h says whether it may be. note: what was allowed all the same, NULL or "" */
     const struct jm_calibration *calibration;
     const char *calibration_note;
+    const struct jm_passport_file *passport; /* of its instruments, held against them already; they replace
+                                              * those that the run keeps */
+    size_t n_passport;
     struct jm_cal_points *collect; /* of node and wall: filled with the windows' points; NULL: not wanted */
     double idle_w; /* NAN: none; loaded idle power of the whole system (wall, node), W, for net figures
                     * where the run has no idle window */
@@ -52,13 +56,15 @@ struct jm_energy {
     double dof;
     double u_timing, u_quantum, u_shape, u_sampling, u_gap; /* its parts, J */
     double
-        alike;          /* correlation of u_shape between instruments of this kind on the same power: their
-                           refreshes are       not synchronised, but the steps that they cannot resolve are the same */
-    double gain_bound;  /* J, half-width of a rectangular distribution: gain_tol x |E| + offset_tol x length;
-                           NAN: the channel's gain is not known and the interval excludes it */
-    double bound;       /* worst case, J (model/bound.h); NAN not known */
-    double needs_s;     /* length that would keep it within the tolerance asked for; NAN */
-    double lower_bound; /* diagnostic lower bound when invalid, NAN otherwise */
+        alike;         /* correlation of u_shape between instruments of this kind on the same power: their
+                          refreshes are       not synchronised, but the steps that they cannot resolve are the same */
+    double gain_bound; /* J, half-width of a rectangular distribution: gain_tol x |E| + offset_tol x length;
+                          NAN: the channel's gain is not known and the interval excludes it */
+    double bound;      /* worst case, J (model/bound.h); NAN not known */
+    double raw;        /* J without a passport; NAN: there is none */
+    char correction[200]; /* what one was used for */
+    double needs_s;       /* length that would keep it within the tolerance asked for; NAN */
+    double lower_bound;   /* diagnostic lower bound when invalid, NAN otherwise */
     double covered_s;
     int64_t n_readings, n_refreshes, n_gaps;
     double gap_s;

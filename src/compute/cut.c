@@ -339,8 +339,9 @@ static void take(struct jm_calc *c, size_t i, struct work *k, struct jm_cut *out
     size_t n;
     char text[160];
     const struct jm_run_meter *m = jm_run_meters(c->run, &n);
-    snprintf(text, sizeof text, "%s %s (%s)",
-             ch->meter >= 0 && (size_t)ch->meter < n ? m[ch->meter].name : "?", ch->name, e->method);
+    snprintf(text, sizeof text, "%s %s (%s%s%.8s)",
+             ch->meter >= 0 && (size_t)ch->meter < n ? m[ch->meter].name : "?", ch->name, e->method,
+             e->passport ? "; by passport " : "", e->passport ? e->passport : "");
     once(&k->instrument, text);
     k->part[k->n_row] = c->energy[c->tree.row[i]];
     k->row[k->n_row++] = c->tree.row[i];

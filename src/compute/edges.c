@@ -27,7 +27,7 @@ static double power(const struct jm_channel *c, const struct jm_reading *a, cons
 /* What lies within reach of the edge, and the two readings on either side of it at least. Rates of a counter
  * are taken over a refresh or more: over less they are 0 or a jump. */
 static void at_edge(const struct jm_channel *c, const struct jm_reading *r, size_t n, int64_t t,
-                    double period, struct jm_bound_edge *out)
+                    double period, double clock_s, struct jm_bound_edge *out)
 {
     size_t at = 0, from, to;
     while (at < n && r[at].t1 < t)
@@ -39,7 +39,7 @@ static void at_edge(const struct jm_channel *c, const struct jm_reading *r, size
     out->poll_s = fmax(0, jm_seconds_between(r[after].t0, r[before].t1));
     double trip =
         fmax(jm_seconds_between(r[before].t1, r[before].t0), jm_seconds_between(r[after].t1, r[after].t0));
-    out->clock_s = trip / 2;
+    out->clock_s = ((c->flags & JM_CHF_STAMPED) ? 0 : trip / 2) + clock_s;
     double reach = 2 * (out->clock_s + out->refresh_s + out->average_s + out->poll_s), lo = INFINITY,
            hi = -INFINITY;
     for (from = before; from > 0 && jm_seconds_between(t, r[from].t1) < reach; from--)
@@ -69,7 +69,7 @@ static void at_edge(const struct jm_channel *c, const struct jm_reading *r, size
 }
 
 void jm_energy_bound(const struct jm_channel *c, const struct jm_reading *r, size_t n, int64_t t0, int64_t t1,
-                     const struct jm_energy *e, struct jm_bound *out)
+                     double clock_s, const struct jm_energy *e, struct jm_bound *out)
 {
     struct jm_bound_edge edge[2];
     *out = (struct jm_bound){.total = NAN};
@@ -79,7 +79,7 @@ void jm_energy_bound(const struct jm_channel *c, const struct jm_reading *r, siz
            quantum = c->kind == JM_CH_COUNTER ? fabs(jm_channel_value(c, 1)) : 0;
     if (c->flags & JM_CHF_DOUBLE)
         quantum = 0;
-    at_edge(c, r, n, t0, period, &edge[0]);
-    at_edge(c, r, n, t1, period, &edge[1]);
+    at_edge(c, r, n, t0, period, clock_s, &edge[0]);
+    at_edge(c, r, n, t1, period, clock_s, &edge[1]);
     jm_bound_make(edge, quantum, e->gain_bound, out);
 }

@@ -63,7 +63,7 @@ double jm_energy_halfwidth(const struct jm_energy *e, double level, bool gain)
 size_t jm_energy_sum(const struct jm_energy *e, size_t n, struct jm_energy *out)
 {
     memset(out, 0, sizeof *out);
-    out->lower_bound = out->bound = out->needs_s = NAN;
+    out->lower_bound = out->bound = out->needs_s = out->raw = NAN;
     double var = 0, welch = 0, timing = 0, quantum = 0, shape = 0, sampling = 0, gap = 0, common = 0, own = 0;
     size_t used = 0;
     bool wrapped = false;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compute/calc.h"
+#include "compute/correct.h"
 #include "compute/observe.h"
 #include "compute/ratio.h"
 #include "model/bound.h"
@@ -62,8 +63,9 @@ static size_t at_or_after(const struct jm_readings *r, int64_t t)
     return lo;
 }
 
-/* The lag that a channel was found to have, where it is worth moving its readings by it: a gauge, and more than
- * three of its standard uncertainties. Counters are fast, and their refreshes have been found already. */
+/* The lag that a channel was found to have, where it is worth moving its readings by it: a gauge, and more
+ * than three of its standard uncertainties. Counters are fast, and their refreshes have been found already.
+ */
 static const struct jm_lag_row *lag_of(const struct jm_calc *c, const struct jm_channel *ch)
 {
     for (size_t i = 0; i < c->r->n_lags; i++)
@@ -72,22 +74,29 @@ static const struct jm_lag_row *lag_of(const struct jm_calc *c, const struct jm_
     return NULL;
 }
 
-static int integrate(const struct jm_channel *ch, const struct jm_reading *r, size_t n, int64_t t0, int64_t t1,
-                     struct jm_energy *e)
+static int integrate(const struct jm_channel *ch, const struct jm_reading *r, size_t n, int64_t t0,
+                     int64_t t1, struct jm_energy *e)
 {
     return ch->kind == JM_CH_COUNTER ? jm_energy_counter(ch, r, n, t0, t1, e)
                                      : jm_energy_gauge(ch, r, n, t0, t1, e);
 }
 
-/* What was drawn in the window was shown later by the lag. Its uncertainty moves both edges alike: half of the
+/* By how much later than it was drawn something is shown: a lag, and a clock of the instrument's own that is
+ * ahead. */
+struct late {
+    double s, u;
+    const char *why; /* NULL: not at all */
+};
+
+/* What was drawn in the window was shown later. How far that is not known moves both edges alike: half of the
  * difference that one standard deviation to either side makes. */
-static int integrate_late(const struct jm_channel *ch, const struct jm_lag_row *lag, const struct jm_reading *r,
+static int integrate_late(const struct jm_channel *ch, const struct late *l, const struct jm_reading *r,
                           size_t n, int64_t t0, int64_t t1, struct jm_energy *e)
 {
-    int64_t by = (int64_t)(lag->lag * 1e9), u = (int64_t)(lag->u * 1e9);
+    int64_t by = (int64_t)(l->s * 1e9), u = (int64_t)(l->u * 1e9);
     struct jm_energy early, late;
     int rc = integrate(ch, r, n, add_ns(t0, by), add_ns(t1, by), e);
-    if (rc || !jm_energy_has_value(e))
+    if (rc || !l->why || !jm_energy_has_value(e))
         return rc;
     if (integrate(ch, r, n, add_ns(t0, by - u), add_ns(t1, by - u), &early) || !jm_energy_has_value(&early) ||
         integrate(ch, r, n, add_ns(t0, by + u), add_ns(t1, by + u), &late) || !jm_energy_has_value(&late))
@@ -96,26 +105,35 @@ static int integrate_late(const struct jm_channel *ch, const struct jm_lag_row *
     e->u_timing = hypot(e->u_timing, d);
     e->u = hypot(e->u, d);
     if (!e->note[0])
-        snprintf(e->note, sizeof e->note, "moved by its lag of %.0f ms", 1e3 * lag->lag);
+        snprintf(e->note, sizeof e->note, "moved by %s of %.0f ms", l->why, 1e3 * l->s);
     return 0;
 }
 
-static void bound(const struct jm_channel *ch, const struct jm_lag_row *lag, const struct jm_reading *r, size_t n,
-                  const struct jm_window *w, double tolerance, struct jm_energy *e, double *needs)
+static int measure(struct jm_calc *c, const struct jm_channel *ch, const struct late *l,
+                   const struct jm_reading *r, size_t n, const struct jm_window *w, double clock_s,
+                   struct jm_energy *e, struct jm_bound *b)
 {
-    struct jm_bound b;
-    int64_t by = lag ? (int64_t)(lag->lag * 1e9) : 0;
-    jm_energy_bound(ch, r, n, add_ns(w->t0, by), add_ns(w->t1, by), e, &b);
-    e->bound = b.total;
-    *needs = tolerance > 0 ? jm_bound_needs(&b, e->joules, jm_seconds_between(w->t1, w->t0), tolerance) : NAN;
+    int64_t by = (int64_t)(l->s * 1e9);
+    int rc = integrate_late(ch, l, r, n, w->t0, w->t1, e);
+    if (rc)
+        return jm_err_set(c->err, rc, "channel %s of %s cannot be integrated over window %s", ch->name,
+                          ch->device, w->name);
+    jm_energy_bound(ch, r, n, add_ns(w->t0, by), add_ns(w->t1, by), clock_s + 3 * l->u, e, b);
+    return 0;
 }
 
 static int one(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_channel *ch, int64_t margin,
                const struct jm_readings *all, struct jm_energy *e)
 {
-    *e = (struct jm_energy){
-        .status = JM_S_GAP, .joules = NAN, .u = NAN, .dof = NAN, .lower_bound = NAN, .gain_bound = NAN,
-                            .bound = NAN, .needs_s = NAN};
+    *e = (struct jm_energy){.status = JM_S_GAP,
+                            .joules = NAN,
+                            .u = NAN,
+                            .dof = NAN,
+                            .lower_bound = NAN,
+                            .gain_bound = NAN,
+                            .bound = NAN,
+                            .raw = NAN,
+                            .needs_s = NAN};
     size_t from = at_or_after(all, add_ns(w->w->t0, -margin)),
            to = at_or_after(all, add_ns(w->w->t1, margin));
     from = from > BESIDE ? from - BESIDE : 0;
@@ -126,14 +144,31 @@ static int one(struct jm_calc *c, const struct jm_calc_window *w, const struct j
         snprintf(e->note, sizeof e->note, "no readings in this window");
         return 0;
     }
-    const struct jm_lag_row *lag = lag_of(c, ch);
-    int rc = lag ? integrate_late(ch, lag, all->v + from, to - from, w->w->t0, w->w->t1, e)
-                 : integrate(ch, all->v + from, to - from, w->w->t0, w->w->t1, e);
+    const struct jm_reading *r = all->v + from;
+    size_t n = to - from;
+    const struct jm_lag_row *own = lag_of(c, ch);
+    const struct jm_correction *k = jm_correction_of(c, ch->id);
+    struct jm_clock_doubt clock;
+    int rc = jm_clock_doubt(c, ch, w->w->t0 + (w->w->t1 - w->w->t0) / 2, &clock);
+    struct late late = {clock.offset_s, 0, clock.offset_s != 0 ? "the instrument's own clock" : NULL};
+    struct jm_bound b;
+    if (own)
+        late = (struct late){late.s + own->lag, own->u, "its lag"};
     if (!rc)
-        bound(ch, lag, all->v + from, to - from, w->w, c->r->tolerance, e, &e->needs_s);
-    return rc ? jm_err_set(c->err, rc, "channel %s of %s cannot be integrated over window %s", ch->name,
-                           ch->device, w->w->name)
-              : 0;
+        rc = measure(c, ch, &late, r, n, w->w, clock.bound_s, e, &b);
+    if (!rc && k) {
+        double plain = e->joules;
+        bool lag = !own && isfinite(k->lag);
+        if (lag)
+            late = (struct late){late.s + k->lag, k->u_lag, "its lag"};
+        rc = measure(c, &k->channel, &late, r, n, w->w, clock.bound_s, e, &b);
+        if (!rc)
+            jm_correct(k, lag, w->seconds, e, &b);
+        e->raw = plain;
+    }
+    e->bound = b.total;
+    e->needs_s = c->r->tolerance > 0 ? jm_bound_needs(&b, e->joules, w->seconds, c->r->tolerance) : NAN;
+    return rc;
 }
 
 /* All windows of one channel: its readings are decoded once. e[k * stride] is that of window k. */
@@ -176,6 +211,14 @@ static int row(struct jm_calc *c, const struct jm_calc_window *w, const struct j
     x->gap_s = e->gap_s;
     x->refreshes = e->n_refreshes;
     x->bound = e->bound;
+    x->raw = e->raw;
+    const struct jm_correction *k = jm_correction_of(c, ch->id);
+    if (k) {
+        x->correction = jm_report_text(c->r, "%s", e->correction);
+        x->passport = jm_report_text(c->r, "%s", k->file->sha256);
+        if (!x->correction || !x->passport)
+            return JM_ENOMEM;
+    }
     x->needs_s = e->needs_s;
     /* wrapped with a value: the wrap was undone */
     if (jm_energy_has_value(e)) {

@@ -312,6 +312,10 @@ int jm_explain_energy(const struct jm_run *run, struct jm_report *r, struct jm_e
     }
     ours(&j, id);
     size_t mine = x->n;
+    for (size_t i = 0; i < mine && r->n_passports; i++)
+        x->rows[i].why =
+            "Energy and tokens of the same window, its instruments corrected by their passports; "
+            "show has what they showed beside it. Other tools know none.";
     if (!mine) {
         struct jm_explain_row *o =
             add(&j, "joulemark", NULL, id, NULL, "Energy and tokens of the same window.");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compute/calc.h"
+#include "compute/correct.h"
 #include "compute/engine.h"
 #include "compute/reconcile.h"
 
@@ -216,7 +217,9 @@ static int fill(struct jm_calc *c)
     if (rc)
         return rc;
     choose_profile(c);
-    rc = jm_lags_make(c);
+    rc = jm_corrections_init(c);
+    if (!rc)
+        rc = jm_lags_make(c);
     if (!rc)
         rc = jm_energy_rows(c);
     if (!rc)
@@ -263,6 +266,7 @@ int jm_compute(const struct jm_run *run, const struct jm_compute_opts *o, struct
     free(c.by_start);
     free(c.latest);
     free(c.energy);
+    jm_corrections_release(&c);
     jm_engine_release(&c);
     jm_tree_facts_release(&c.tree);
     if (rc)

@@ -13,10 +13,17 @@ struct jm_steps {
     int64_t origin;      /* mono ns */
     int64_t first, last; /* mono ns */
     double *room;
+    int reference; /* channel whose readings are the course; -1: the steps themselves */
 };
 /* A run without steps has n == 0. JM_ENOMEM. */
 int jm_steps_of(const struct jm_run *run, struct jm_steps *out, struct jm_err *err);
 void jm_steps_release(struct jm_steps *s);
+
+/* A load whose power does not follow its steps at once (an engine that is asked): the course is then that of
+ * the fastest instrument that followed, of equally fast ones the better one; lags are behind that one. The
+ * run says which kind of load it was (env steps.load: "cpu" or "engine"); nothing happens for "cpu".
+ * JM_EABSENT: no instrument followed. */
+int jm_steps_by_instrument(const struct jm_run *run, struct jm_steps *s, struct jm_err *err);
 
 /* Lag of one channel by the steps; its window is taken as the channel states it, and found where it does not.
  * A run without steps, and a channel that is no energy or power, are JM_EABSENT. */

@@ -6,19 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
 
 #include "base/banned.h"
 
+/* least, most: what an instrument can be; a file that says more is not believed. */
 static const struct {
     const char *key;
     size_t at;
-} traits[] = {{"period_s", offsetof(struct jm_passport_row, period)},
-              {"window_s", offsetof(struct jm_passport_row, window)},
-              {"lag_s", offsetof(struct jm_passport_row, lag)},
-              {"duty", offsetof(struct jm_passport_row, duty)},
-              {"gain", offsetof(struct jm_passport_row, gain)},
-              {"offset_w", offsetof(struct jm_passport_row, offset)}};
+    double least, most;
+} traits[] = {{"period_s", offsetof(struct jm_passport_row, period), 1e-6, 3600},
+              {"window_s", offsetof(struct jm_passport_row, window), 0, 3600},
+              {"lag_s", offsetof(struct jm_passport_row, lag), -60, 3600},
+              {"duty", offsetof(struct jm_passport_row, duty), 0, 1.1},
+              {"gain", offsetof(struct jm_passport_row, gain), 0.05, 20},
+              {"offset_w", offsetof(struct jm_passport_row, offset), -1e6, 1e6}};
 
 #define N_TRAITS (sizeof traits / sizeof *traits)
 
@@ -43,6 +46,7 @@ struct jm_passport_row *jm_passport_add(struct jm_passport *p)
     memset(v, 0, sizeof *v);
     for (size_t i = 0; i < N_TRAITS; i++)
         *trait_of(v, i) = (struct jm_trait){NAN, NAN, NAN};
+    v->from_w = v->to_w = v->against_gain = v->against_offset = NAN;
     return v;
 }
 
@@ -67,6 +71,10 @@ void jm_passport_write(const struct jm_passport *p, struct jm_str *out)
         jm_jsonw_kstr(&w, "channel", r->channel);
         jm_jsonw_kstr(&w, "meter", r->meter);
         jm_jsonw_kstr(&w, "source", r->source);
+        if (r->driver[0])
+            jm_jsonw_kstr(&w, "driver", r->driver);
+        if (r->firmware[0])
+            jm_jsonw_kstr(&w, "firmware", r->firmware);
         for (size_t i = 0; i < N_TRAITS; i++) {
             const struct jm_trait *t = trait_of(r, i);
             jm_jsonw_key(&w, traits[i].key);
@@ -80,8 +88,21 @@ void jm_passport_write(const struct jm_passport *p, struct jm_str *out)
             jm_jsonw_knum(&w, "hi", t->hi);
             jm_jsonw_end(&w);
         }
-        if (r->against[0])
+        if (isfinite(r->from_w) && isfinite(r->to_w)) {
+            jm_jsonw_key(&w, "shown_w");
+            jm_jsonw_array(&w);
+            jm_jsonw_num(&w, r->from_w);
+            jm_jsonw_num(&w, r->to_w);
+            jm_jsonw_end(&w);
+        }
+        if (r->against[0]) {
             jm_jsonw_kstr(&w, "against", r->against);
+            jm_jsonw_kbool(&w, "same_domain", r->same);
+        }
+        if (isfinite(r->against_gain))
+            jm_jsonw_knum(&w, "against_gain_tol", r->against_gain);
+        if (isfinite(r->against_offset))
+            jm_jsonw_knum(&w, "against_offset_tol_w", r->against_offset);
         if (r->note[0])
             jm_jsonw_kstr(&w, "note", r->note);
         jm_jsonw_end(&w);
@@ -101,8 +122,9 @@ static void text(const struct jm_json *o, const char *key, char *out, size_t cap
     jm_text_plain(out, strlen(out), false);
 }
 
-static int trait(const struct jm_json *o, const char *key, struct jm_trait *t, struct jm_err *err)
+static int trait(const struct jm_json *o, size_t i, struct jm_trait *t, struct jm_err *err)
 {
+    const char *key = traits[i].key;
     const struct jm_json *v = jm_json_get(o, key);
     if (!v || jm_json_is_null(v))
         return 0;
@@ -110,7 +132,50 @@ static int trait(const struct jm_json *o, const char *key, struct jm_trait *t, s
         !jm_json_num(jm_json_get(v, "hi"), &t->hi) || !(t->lo <= t->value) || !(t->value <= t->hi))
         return jm_err_set(err, JM_EPARSE, "%s of a passport must have value, lo and hi, lo <= value <= hi",
                           key);
+    if (!(t->value >= traits[i].least) || !(t->value <= traits[i].most) ||
+        !(t->hi - t->lo <= traits[i].most - traits[i].least))
+        return jm_err_set(err, JM_EPARSE,
+                          "%s of a passport is %.6g (%.6g to %.6g), and no instrument is like that", key,
+                          t->value, t->lo, t->hi);
     return 0;
+}
+
+/* A number that may be missing, and is never negative. */
+static int optional(const struct jm_json *o, const char *key, double *out, struct jm_err *err)
+{
+    const struct jm_json *v = jm_json_get(o, key);
+    if (!v || jm_json_is_null(v))
+        return 0;
+    if (!jm_json_num(v, out) || !(*out >= 0) || !(*out <= 1e7))
+        return jm_err_set(err, JM_EPARSE, "%s of a passport must be a number from 0 to 1e7", key);
+    return 0;
+}
+
+static int row(const struct jm_json *o, struct jm_passport_row *r, size_t at, struct jm_err *err)
+{
+    const struct jm_json *shown = jm_json_get(o, "shown_w"), *same = jm_json_get(o, "same_domain");
+    int rc = 0;
+    text(o, "device", r->device, sizeof r->device);
+    text(o, "channel", r->channel, sizeof r->channel);
+    text(o, "meter", r->meter, sizeof r->meter);
+    text(o, "source", r->source, sizeof r->source);
+    text(o, "driver", r->driver, sizeof r->driver);
+    text(o, "firmware", r->firmware, sizeof r->firmware);
+    text(o, "against", r->against, sizeof r->against);
+    text(o, "note", r->note, sizeof r->note);
+    if (same)
+        jm_json_bool(same, &r->same);
+    if (!r->channel[0])
+        rc = jm_err_set(err, JM_EPARSE, "instrument %zu of the passport names no channel", at + 1);
+    for (size_t i = 0; !rc && i < N_TRAITS; i++)
+        rc = trait(o, i, trait_of(r, i), err);
+    if (!rc && shown && !jm_json_is_null(shown) &&
+        (!jm_json_num(jm_json_at(shown, 0), &r->from_w) || !jm_json_num(jm_json_at(shown, 1), &r->to_w) ||
+         !(r->from_w <= r->to_w)))
+        rc = jm_err_set(err, JM_EPARSE, "shown_w of a passport must be two powers, the lower one first");
+    if (!rc)
+        rc = optional(o, "against_gain_tol", &r->against_gain, err);
+    return rc ? rc : optional(o, "against_offset_tol_w", &r->against_offset, err);
 }
 
 int jm_passport_read(struct jm_span in, struct jm_passport *out, struct jm_err *err)
@@ -147,19 +212,23 @@ int jm_passport_read(struct jm_span in, struct jm_passport *out, struct jm_err *
             rc = jm_err_set(err, JM_ENOMEM, "out of memory for the passport");
             break;
         }
-        text(o, "device", r->device, sizeof r->device);
-        text(o, "channel", r->channel, sizeof r->channel);
-        text(o, "meter", r->meter, sizeof r->meter);
-        text(o, "source", r->source, sizeof r->source);
-        text(o, "against", r->against, sizeof r->against);
-        text(o, "note", r->note, sizeof r->note);
-        if (!r->channel[0])
-            rc = jm_err_set(err, JM_EPARSE, "instrument %zu of the passport names no channel", k + 1);
-        for (size_t i = 0; !rc && i < N_TRAITS; i++)
-            rc = trait(o, traits[i].key, trait_of(r, i), err);
+        rc = row(o, r, k, err);
+        for (size_t i = 0; !rc && i < k; i++)
+            if (!strcmp(out->row[i].device, r->device) && !strcmp(out->row[i].channel, r->channel) &&
+                !strcmp(out->row[i].meter, r->meter))
+                rc = jm_err_set(err, JM_EPARSE, "the passport has %s of %s twice", r->channel, r->device);
     }
     jm_json_free(root);
     return rc;
+}
+
+int jm_passport_take(struct jm_span in, const char *name, struct jm_passport_file *out, struct jm_err *err)
+{
+    const char *slash = strrchr(name, '/');
+    *out = (struct jm_passport_file){0};
+    snprintf(out->name, sizeof out->name, "%s", slash ? slash + 1 : name);
+    jm_sha256_hex(in, out->sha256);
+    return jm_passport_read(in, &out->p, err);
 }
 
 const struct jm_passport_row *jm_passport_find(const struct jm_passport *p, const char *device,

@@ -139,7 +139,7 @@ struct jm_energy_row *jm_report_energy(struct jm_report *r)
     struct jm_energy_row *e = grow((void **)&r->energy, &r->n_energy, &r->cap_energy, sizeof *e);
     if (e) {
         e->window = e->channel = e->domain = -1;
-        e->joules = e->lo = e->hi = e->covered_s = e->u = e->dof = e->lower_bound = NAN;
+        e->joules = e->lo = e->hi = e->covered_s = e->u = e->dof = e->lower_bound = e->raw = NAN;
         e->status = JM_S_ABSENT;
     }
     return e;

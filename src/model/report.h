@@ -86,16 +86,27 @@ struct jm_energy_row {
     bool counted; /* part of at least one boundary's cut */
     bool missed;  /* has no value, and a boundary counts its domain as missing */
     enum jm_status status;
-    double joules, lo, hi; /* 95 %; NAN where none */
-    double covered_s;      /* seconds of the window that readings cover */
-    const char *method;    /* "counter", "trapezoid", "block", "trailing", ... */
-    const char *note;      /* "3 gaps, 1.2 s", ... NULL */
-    double u, dof;         /* standard uncertainty, J, and its degrees of freedom; NAN where none */
-    double gap_s;          /* seconds without data inside */
-    double lower_bound;    /* what is known to have passed when there is no value, NAN otherwise */
-    int64_t refreshes;     /* refreshes of the instrument seen */
-    double bound, needs_s; /* worst case of the energy, J, and the length of a window that would keep it
-                              within the tolerance asked for; NAN not known or not asked for */
+    double joules, lo, hi;  /* 95 %; NAN where none */
+    double covered_s;       /* seconds of the window that readings cover */
+    const char *method;     /* "counter", "trapezoid", "block", "trailing", ... */
+    const char *note;       /* "3 gaps, 1.2 s", ... NULL */
+    double u, dof;          /* standard uncertainty, J, and its degrees of freedom; NAN where none */
+    double gap_s;           /* seconds without data inside */
+    double lower_bound;     /* what is known to have passed when there is no value, NAN otherwise */
+    int64_t refreshes;      /* refreshes of the instrument seen */
+    double raw;             /* J as the instrument has it, where a passport corrects it; NAN */
+    const char *correction; /* "period 100 ms, lag 30 ms, gain 0.95, offset 1.2 W taken out"; NULL: none */
+    const char *passport;   /* its SHA-256; NULL */
+    double bound, needs_s;  /* worst case of the energy, J, and the length of a window that would keep it
+                               within the tolerance asked for; NAN not known or not asked for */
+};
+
+/* A passport of instruments that energies are corrected by. */
+struct jm_passport_used {
+    const char *name, *sha256, *date, *host, *driver, *run_sha256;
+    bool stored;        /* the run keeps it; else it was given to look at the run */
+    bool any_driver;    /* of another driver or firmware all the same */
+    int rows, channels; /* of it, and channels of the run that it is of */
 };
 
 /* How late a channel follows the steps of load that the run made on purpose. */
@@ -303,7 +314,10 @@ struct jm_report {
     size_t n_claims;
     bool has_requests;
     struct jm_lag_row *lags; /* of a run with steps of load */
+    int lag_reference;       /* channel that lags are behind; -1: the steps themselves */
     size_t n_lags;
+    struct jm_passport_used *passports;
+    size_t n_passports;
     double tolerance;        /* of the energy of a window, asked for; 0: none */
     const char *engine_mode; /* "auto", "given", "off", NULL: not known */
     struct jm_engine_source *engine;

@@ -76,9 +76,11 @@ struct jm_reader {
     /* the reader's own */
     bool in_burst;
     int64_t next, next_poll; /* due times */
+    int64_t fine_period;     /* of readings beside steps of load; 0: as always */
 
     /* published */
     atomic_bool fast_ok, ready, ended, closed;
+    atomic_bool fine;        /* steps of load go on */
     atomic_llong busy_since; /* mono ns of the read that is going on, 0: none */
     atomic_llong last_read;  /* mono ns of the last one that came back */
     atomic_uint polls;       /* burst reads; only grows */

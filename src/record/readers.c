@@ -10,6 +10,27 @@
 
 #include "base/banned.h"
 
+#define FINE_SHARE  5                    /* readings in a refresh period */
+#define FINE_REMOTE (200 * JM_NS_PER_MS) /* least distance of what goes over a network */
+
+/* When an instrument refreshed is known to the distance of its readings: at its usual pace that is a period,
+ * beside steps of load it must be a part of one. A BMC's IPMI does not bear it (sentinels, refusals). */
+static int64_t fine_period(const struct jm_reader *r)
+{
+    const struct jm_meter *m = r->m;
+    int64_t least = 0;
+    for (size_t i = 0; i < m->n_chan; i++)
+        if ((m->chan[i].unit == JM_U_W || m->chan[i].unit == JM_U_J) && m->chan[i].period_ns > 0 &&
+            (!least || m->chan[i].period_ns < least))
+            least = m->chan[i].period_ns;
+    if (!least || strcmp(m->ops->name, "ipmi") == 0)
+        return 0;
+    least /= FINE_SHARE;
+    if (m->conf && least < FINE_REMOTE)
+        least = FINE_REMOTE;
+    return least < r->period ? least : 0;
+}
+
 int jm_reader_new(struct jm_recorder *rec, struct jm_meter *m, int meter, uint32_t base,
                   struct jm_replies *replies, struct jm_reader **out, struct jm_err *err)
 {
@@ -24,6 +45,7 @@ int jm_reader_new(struct jm_recorder *rec, struct jm_meter *m, int meter, uint32
                                                    : 100 * JM_NS_PER_MS;
     if (m->max_period_ns > 0 && r->period > m->max_period_ns) /* a slower one could miss a wrap */
         r->period = m->max_period_ns;
+    r->fine_period = fine_period(r);
     r->deadline = m->deadline_ns > 0 ? m->deadline_ns : JM_NS_PER_S;
     snprintf(r->name, sizeof r->name, "%s", m->conf ? m->conf->name : m->ops->name);
     atomic_init(&r->refs, 1);
@@ -266,12 +288,13 @@ int64_t jm_reader_step(struct jm_reader *r, int64_t now)
     if (now >= r->next) {
         revive(r, now);
         jm_reader_read(r, JM_READ_ALL, r->in_burst ? JM_RF_EDGE : 0);
-        r->next += r->period;
+        int64_t period = r->fine_period && atomic_load(&r->fine) ? r->fine_period : r->period;
+        r->next += period;
         now = jm_clock_mono(&r->clock);
         if (r->next <= now) { /* slots that went by are not made up for: the next one on the same grid */
-            int64_t missed = (now - r->next) / r->period + 1;
+            int64_t missed = (now - r->next) / period + 1;
             atomic_fetch_add(&r->late, (unsigned long long)missed);
-            r->next += missed * r->period;
+            r->next += missed * period;
         }
     }
     return jm_reader_due(r);

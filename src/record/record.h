@@ -38,6 +38,9 @@ struct jm_record_cfg {
                                    devices is enough. NULL: always test */
     int chrony_port;            /* chronyd's command port; 0: 323 */
     const struct jm_meter_ops *const *registry; /* NULL: jm_meter_registry */
+    /* Sees all readings, in the recorder's thread; NULL: nobody does. */
+    void (*tap)(void *self, const struct jm_reading *r, size_t n);
+    void *tap_self;
     const struct jm_log *log;
 };
 
@@ -48,6 +51,8 @@ int jm_recorder_new(const struct jm_record_cfg *cfg, struct jm_recorder **out, s
 /* The slowest refresh period or averaging window of a channel of energy or power, ns; 0: none is known. */
 int64_t jm_recorder_slowest(struct jm_recorder *r);
 size_t jm_recorder_channels(struct jm_recorder *r);
+/* As they are in the run; before the start. Borrowed. */
+const struct jm_channel *jm_recorder_channel_list(const struct jm_recorder *r);
 /* Text of what was tried and what mends it, for the case of no channel. Borrowed. */
 const char *jm_recorder_why(const struct jm_recorder *r);
 /* Self-tests (refresh periods, two-rate test that fast polling does not change a counter's rate) and sampling
@@ -70,6 +75,13 @@ int jm_recorder_text(struct jm_recorder *r, int64_t request, struct jm_span prom
 int jm_recorder_env(struct jm_recorder *r, const char *key, const char *value);
 int jm_recorder_scrape(struct jm_recorder *r, const char *url, int64_t t0, int64_t t1, struct jm_span text);
 int jm_recorder_raw(struct jm_recorder *r, const char *name, const char *origin, struct jm_span data);
+/* Keeps a passport in the run, when it is of an instrument that is read. Before the start. JM_ECONFLICT with
+ * one sentence when it is of another device, driver or firmware. */
+struct jm_passport_file;
+int jm_recorder_passport(struct jm_recorder *r, const struct jm_passport_file *p, struct jm_span text,
+                         struct jm_err *err);
+/* Beside steps of load: instruments that refresh slowly are read several times a refresh. */
+void jm_recorder_fine(struct jm_recorder *r, bool on);
 /* Pids of the endpoint: which GPUs do they use? Writes env "sut.*"; returns the number of GPUs found, 0:
  * none, or a negative error when that cannot be known. */
 int jm_recorder_find_sut(struct jm_recorder *r, const int64_t *pids, size_t n, struct jm_err *err);

@@ -96,6 +96,19 @@ size_t jm_recorder_channels(struct jm_recorder *r)
     return n;
 }
 
+void jm_recorder_fine(struct jm_recorder *r, bool on)
+{
+    pthread_mutex_lock(&r->live_lock); /* one that is opened late may be added meanwhile */
+    for (size_t i = 0; i < r->n_reader; i++)
+        atomic_store(&r->reader[i]->fine, on);
+    pthread_mutex_unlock(&r->live_lock);
+}
+
+const struct jm_channel *jm_recorder_channel_list(const struct jm_recorder *r)
+{
+    return r->chan;
+}
+
 int64_t jm_recorder_slowest(struct jm_recorder *r)
 {
     int64_t slow = 0;
@@ -137,6 +150,8 @@ void jm_record_take(struct jm_recorder *r, const struct jm_reading *v, size_t n)
         l->has_last = true;
     }
     pthread_mutex_unlock(&r->live_lock);
+    if (r->cfg.tap)
+        r->cfg.tap(r->cfg.tap_self, v, n);
     struct jm_err e = {0};
     if (jm_record_error(r, NULL))
         return;

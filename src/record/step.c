@@ -52,10 +52,13 @@ int jm_step_play(struct jm_recorder *r, const struct jm_clock *clock, const stru
     struct jm_step_plan p = filled(plan);
     struct jm_rng rng;
     jm_rng_init_stream(&rng, p.seed, 0x57e9);
+    jm_recorder_fine(r, true);
     int rc = jm_recorder_mark(r, JM_STEP_OFF);
     int64_t t = jm_clock_mono(clock) + p.rest;
-    if (rc)
+    if (rc) {
+        jm_recorder_fine(r, false);
         return jm_err_set(err, rc, "the steps of load cannot be marked in the run");
+    }
     for (int i = 0; !rc && i < 2 * p.steps; i++) {
         bool on = i % 2 == 0;
         rc = wait_until(r, clock, t, cancel, err);
@@ -71,6 +74,7 @@ int jm_step_play(struct jm_recorder *r, const struct jm_clock *clock, const stru
     else
         rc = wait_until(r, clock, jm_clock_mono(clock) + p.rest, cancel, err);
     jm_recorder_mark(r, JM_STEP_END);
+    jm_recorder_fine(r, false);
     return rc;
 }
 

@@ -191,6 +191,9 @@ int jm_merge_facts(struct jm_merge *m)
         snprintf(text, sizeof text, "%.9g", bound);
     if (!rc)
         rc = put(m, m->index, "clock.bound_s", text);
+    snprintf(text, sizeof text, "%zu", m->r->n_meter);
+    if (!rc)
+        rc = put(m, m->index, "meters", text);
     if (!rc && span(m, &from, &to)) {
         snprintf(text, sizeof text, "%lld", (long long)from);
         rc = put(m, m->index, "from_ns", text);

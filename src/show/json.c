@@ -10,6 +10,7 @@
 #include "show/groups.h"
 #include "show/engine.h"
 #include "show/lags.h"
+#include "show/passports.h"
 #include "show/fmt.h"
 #include "show/formats.h"
 #include "show/reconcile.h"
@@ -206,6 +207,13 @@ static void energy(struct jm_jsonw *w, const struct jm_report *r)
         }
         if (isfinite(e->lower_bound))
             jm_jsonw_knum(w, "at_least", e->lower_bound);
+        if (isfinite(e->bound))
+            jm_jsonw_knum(w, "worst_case", e->bound);
+        if (e->passport) {
+            jm_jsonw_knum(w, "raw_joules", e->raw);
+            jm_jsonw_kstr(w, "correction", e->correction);
+            jm_jsonw_kstr(w, "passport", e->passport);
+        }
         jm_jsonw_knum(w, "covered_s", e->covered_s);
         jm_jsonw_kstr(w, "method", e->method);
         jm_jsonw_kstr(w, "provenance", jm_provenance_name((int)c->provenance));
@@ -356,6 +364,7 @@ int jm_show_json(const struct jm_report *r, const struct jm_show_opts *o, struct
     requests(&w, r);
     jm_show_engine_json(&w, r);
     jm_show_lags_json(&w, r);
+    jm_show_passports_json(&w, r);
     jm_claims_json(&w, r);
     instruments(&w, r);
     jm_jsonw_key(&w, "disclosure");

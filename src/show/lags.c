@@ -28,7 +28,8 @@ void jm_show_lags_text(struct jm_out *o)
     char name[128], text[256];
     if (!o->r->n_lags)
         return;
-    jm_out_section(o, "Lag behind the steps of load");
+    jm_out_section(o, o->r->lag_reference < 0 ? "Lag behind the steps of load"
+                                              : "Lag behind the fastest instrument that followed the load");
     for (size_t i = 0; i < o->r->n_lags; i++) {
         const struct jm_lag_row *l = &o->r->lags[i];
         jm_out_add(o, "  ");
@@ -57,6 +58,9 @@ void jm_show_lags_json(struct jm_jsonw *w, const struct jm_report *r)
         jm_jsonw_knum(w, "correlation", l->r);
         jm_jsonw_knum(w, "confidence", l->confidence);
         jm_jsonw_kbool(w, "corrected", l->used);
+        if (r->lag_reference >= 0)
+            jm_jsonw_kstr(w, "behind",
+                          r->lag_reference == l->channel ? "itself" : r->channels[r->lag_reference].name);
         if (l->why[0])
             jm_jsonw_kstr(w, "why", l->why);
         jm_jsonw_end(w);

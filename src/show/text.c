@@ -8,6 +8,7 @@
 #include "show/groups.h"
 #include "show/engine.h"
 #include "show/lags.h"
+#include "show/passports.h"
 #include "show/fmt.h"
 #include "show/formats.h"
 #include "show/load.h"
@@ -402,6 +403,7 @@ int jm_show_text(const struct jm_report *r, const struct jm_show_opts *opts, str
     jm_show_engine_text(&o);
     jm_claims_text(&o);
     jm_show_lags_text(&o);
+    jm_show_passports_text(&o);
     windows(&o);
     findings(&o);
     return jm_str_ok(s, "the text of the report", err);
