@@ -48,7 +48,7 @@ class Passport(unittest.TestCase):
         return next(e for e in self.plain["energy"] if e.get("domain") == domain and e["channel"] == channel)
 
     def passport(self, row, **more):
-        x = {"schema": "joulemark.passport/1", "joulemark": "0", "date": "2026-11-29T15:08:00Z", "driver": "",
+        x = {"schema": "joulemark.passport/1", "joulemark": "0", "date": "2026-11-29T15:08:00Z", "driver": self.env("nvml.driver"),
              "host": self.env("host.name"), "load": "test", "run_sha256": "", "instruments": [row]}
         x.update(more)
         return x
