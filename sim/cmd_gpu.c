@@ -182,6 +182,7 @@ static const struct {
 } makers[] = {
     {0x1002, "JM_AMDSMI_LIB", "libamd_smi.so"},
     {0x1da3, "JM_HLML_LIB", "libhlml.so"},
+    {0x8086, "JM_LEVEL_ZERO_LIB", "libze_loader.so"},
 };
 
 static bool maker_library(const struct options *o, const struct simgpu *s, size_t i, char *out, size_t n)

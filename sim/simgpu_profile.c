@@ -9,7 +9,7 @@
  * nvidia-smi 590 "GPU Memory Power Readings". Jetson: NVML initialises, every power query is NOT_SUPPORTED
  * (intelligence-per-watt issue 40). Laptop parts report power as not supported (nviwatch PR 28). Limits,
  * clocks, memory: NVIDIA's data sheets and nvidia-smi of the parts. Idle powers: usual nvidia-smi readings.
- * Other makers' devices: PCI ids of amdgpu_drv.c and the habanalabs driver; limits of data sheets;
+ * Other makers' devices: PCI ids of amdgpu_drv.c and the habanalabs and xe drivers; limits of data sheets;
  * current or average power by gpu_metrics 1.4 and 1.3; the second die of an MI250 shows nothing
  * (ml-energy/zeus PR 203). Their windows are not published: the figures stand for any. The windows of
  * Blackwell are not published: b200 and gb10 take Hopper's. Grace's 150 W is a round figure.
@@ -303,6 +303,24 @@ static const struct simgpu_profile profiles[] = {
      .scope = G,
      .period_ms = 100,
      .gauge = {{100, 100, G}, {0, 100, 0}, {0, 100, 0}}},
+    {.id = "max1550",
+     .name = "Intel Data Center GPU Max 1550",
+     .text = "Intel, 600 W; counters of card, package and tiles (Level Zero)",
+     .device_id = 0x0BD58086,
+     .memory_mib = 131072,
+     .cores = 1024,
+     .sm_mhz = 1600,
+     .mem_mhz = 3200,
+     .idle_sm_mhz = 200,
+     .idle_w = 120,
+     .min_w = 300,
+     .default_w = 600,
+     .max_w = 600,
+     .module_extra_w = 40, /* the card beside its package */
+     .counter = 1,
+     .scope = G,
+     .period_ms = 10,
+     .gauge = {{0, 100, 0}, {0, 100, 0}, {0, 100, 0}}},
 };
 
 const struct simgpu_profile *simgpu_profile_at(int i)

@@ -57,6 +57,19 @@ nvmlReturn_t accel_energy(int i, unsigned long long *mj)
     return nvmlDeviceGetTotalEnergyConsumption(sim_handle(map[i], -1), mj);
 }
 
+nvmlReturn_t accel_energy_around(int i, unsigned long long *mj)
+{
+    struct sim_call c;
+    nvmlReturn_t r = accel_energy(i, mj);
+    if (r || (r = sim_enter_system(&c)))
+        return r;
+    /* what is around draws evenly, up to the counter's last refresh: uW x ns = fJ */
+    int64_t tick = simgpu_tick(c.s, map[i], c.s->g[map[i]].counter_period_ns, c.now);
+    simgpu_fj around = (simgpu_fj)c.s->g[map[i]].module_extra_uw * (tick - c.s->h->start_ns);
+    *mj += (unsigned long long)(around / SIMGPU_FJ_PER_MJ);
+    return NVML_SUCCESS;
+}
+
 nvmlReturn_t accel_gauge(int i, enum simgpu_gauge_id id, unsigned *mw)
 {
     static const uint32_t whats[] = {SIMGPU_W_USAGE, SIMGPU_W_AVERAGE, SIMGPU_W_INSTANT};

@@ -8,6 +8,7 @@
 
 #define ACCEL_AMD    0x1002u
 #define ACCEL_HABANA 0x1da3u
+#define ACCEL_INTEL  0x8086u
 
 /* All return NVML's codes, which each library turns into its own; a code that a fault names and that NVML
  * does not have goes through as it is. */
@@ -21,6 +22,8 @@ int accel_count(void);
 nvmlReturn_t accel_open(int i);
 
 nvmlReturn_t accel_energy(int i, unsigned long long *mj);
+/* Of what contains the device: the card around its package. */
+nvmlReturn_t accel_energy_around(int i, unsigned long long *mj);
 nvmlReturn_t accel_gauge(int i, enum simgpu_gauge_id id, unsigned *mw);
 nvmlReturn_t accel_limit(int i, unsigned *mw);
 int64_t accel_now(void); /* of the state's clock, ns */

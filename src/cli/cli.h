@@ -37,7 +37,7 @@ struct jm_common {
     int color; /* enum jm_color */
     const char *config;
     const char *sysfs_root, *proc_root, *dev_root, *nvml_lib, *dcgm_lib, *dcgm, *amdsmi_lib, *hlml_lib,
-        *devices, *meters, *replay, *yokogawa, *ptd;
+        *level_zero_lib, *devices, *meters, *replay, *yokogawa, *ptd;
     double tdp_w;                      /* 0: no estimate */
     struct jm_instruments instruments; /* `meters:` of the configuration */
 };
@@ -140,6 +140,13 @@ struct jm_common {
          .arg = "FILE",                                                                                        \
          .help = "AMD SMI or ROCm SMI library to load.",                                                       \
          .deflt = "JM_AMDSMI_LIB, else libamd_smi.so, else librocm_smi64.so"},                                 \
+        {"level-zero-lib",                                                                                     \
+         0,                                                                                                    \
+         JM_OPT_STR,                                                                                           \
+         JM_OPT_AT(jm_common, level_zero_lib),                                                                 \
+         .arg = "FILE",                                                                                        \
+         .help = "Level Zero loader of Intel GPUs to load.",                                                   \
+         .deflt = "JM_LEVEL_ZERO_LIB, else libze_loader.so.1"},                                                \
     {                                                                                                          \
         "hlml-lib", 0, JM_OPT_STR, JM_OPT_AT(jm_common, hlml_lib),                                             \
             .arg = "FILE", .help = "Library of Gaudi accelerators to load.",                                   \

@@ -24,6 +24,7 @@ const struct jm_env_row jm_env_table[] = {
     {"JM_DCGM_LIB", "DCGM library to load where --dcgm-lib is not given."},
     {"JM_NVML_LIB", "NVML library to load where --nvml-lib is not given."},
     {"JM_AMDSMI_LIB", "AMD SMI or ROCm SMI library to load where --amdsmi-lib is not given."},
+    {"JM_LEVEL_ZERO_LIB", "Level Zero loader to load where --level-zero-lib is not given."},
     {"JM_HLML_LIB", "Library of Gaudi accelerators to load where --hlml-lib is not given."},
     {"JM_SIM", "The joulemark-sim program to run; without it the one beside joulemark."},
     {"JOULEMARK_HOST",

@@ -30,6 +30,7 @@ void jm_cli_meter_env(const struct jm_cli *cli, struct jm_meter_env *env)
                                  .dcgm_lib = library(c->dcgm_lib, "JM_DCGM_LIB"),
                                  .dcgm = c->dcgm,
                                  .amdsmi_lib = library(c->amdsmi_lib, "JM_AMDSMI_LIB"),
+                                 .level_zero_lib = library(c->level_zero_lib, "JM_LEVEL_ZERO_LIB"),
                                  .hlml_lib = library(c->hlml_lib, "JM_HLML_LIB"),
                                  .devices = c->devices,
                                  .replay_path = c->replay,

@@ -27,14 +27,15 @@ struct jm_raw_sink;
 /* Where things are looked for; every path can be set, so that every reader can be replayed on a fake tree.
  * NULL means the default. */
 struct jm_meter_env {
-    const char *sysfs_root;  /* "/sys" */
-    const char *proc_root;   /* "/proc" */
-    const char *dev_root;    /* "/dev" */
-    const char *nvml_lib;    /* "libnvidia-ml.so.1" */
-    const char *hlml_lib;    /* "libhlml.so" */
-    const char *amdsmi_lib;  /* AMD SMI or ROCm SMI; NULL: what is installed */
-    const char *dcgm_lib;    /* "libdcgm.so.4", else ".3" */
-    const char *dcgm;        /* address of a DCGM host engine; NULL: only when asked for by name */
+    const char *sysfs_root;     /* "/sys" */
+    const char *proc_root;      /* "/proc" */
+    const char *dev_root;       /* "/dev" */
+    const char *nvml_lib;       /* "libnvidia-ml.so.1" */
+    const char *level_zero_lib; /* "libze_loader.so.1" */
+    const char *hlml_lib;       /* "libhlml.so" */
+    const char *amdsmi_lib;     /* AMD SMI or ROCm SMI; NULL: what is installed */
+    const char *dcgm_lib;       /* "libdcgm.so.4", else ".3" */
+    const char *dcgm;           /* address of a DCGM host engine; NULL: only when asked for by name */
     const char *devices;     /* GPU selection by CUDA's rules: "0,2", "GPU-8932f937", "MIG-..."; NULL: all */
     const char *replay_path; /* run file that replay plays; NULL: no replay */
     const char *yokogawa;    /* address of a power analyzer, with options; NULL: none */

@@ -15,6 +15,7 @@ extern const struct jm_meter_ops jm_meter_redfish;
 extern const struct jm_meter_ops jm_meter_amdgpu;
 extern const struct jm_meter_ops jm_meter_amdsmi;
 extern const struct jm_meter_ops jm_meter_intel_gpu;
+extern const struct jm_meter_ops jm_meter_level_zero;
 extern const struct jm_meter_ops jm_meter_hlml;
 extern const struct jm_meter_ops jm_meter_grace;
 extern const struct jm_meter_ops jm_meter_jetson;

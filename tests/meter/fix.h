@@ -30,6 +30,7 @@ static inline int fix_setup(void **state)
     f.env.sysfs_root = f.env.proc_root = f.env.dev_root = f.t.root;
     f.env.nvml_lib = "/nonexistent/libnvidia-ml.so.1";
     f.env.amdsmi_lib = "/nonexistent/libamd_smi.so";
+    f.env.level_zero_lib = "/nonexistent/libze_loader.so.1";
     f.env.hlml_lib = "/nonexistent/libhlml.so";
     f.env.host = "h";
     f.env.clock = jm_clock_virtual(&f.vc, NULL);
