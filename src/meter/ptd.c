@@ -36,6 +36,7 @@ struct ptd {
     double sum_w;         /* average x good of the last answer */
     double energy_j;      /* bad seconds bridged by the good ones beside them */
     double last_w;
+    struct jm_span said; /* its last answer, until the next question */
 };
 
 enum { C_ENERGY, C_POWER, C_BAD };
@@ -311,6 +312,7 @@ static int book(struct ptd *p)
     double avg = 0;
     int64_t samples, bad, good;
     int rc = jm_scpi_ask(&p->io, "Watts", &reply);
+    p->said = rc ? (struct jm_span){NULL, 0} : reply;
     if (rc)
         return rc;
     if (!jm_text_watts(reply, &avg, &samples, &bad, &good) || samples < p->samples || bad < p->bad)
@@ -334,8 +336,11 @@ static size_t ptd_read(struct jm_meter *m, const struct jm_clock *clock, enum jm
 {
     struct ptd *p = m->priv;
     int64_t before = p->bad, t0 = jm_clock_mono(clock);
+    p->said.n = 0;
     int rc = m->alive ? book(p) : -EPIPE;
     int64_t t1 = jm_clock_mono(clock);
+    if (p->said.n)
+        jm_meter_raw(m, t0, t1, "Watts", p->said, rc ? JM_RAW_BAD : 0);
     size_t n = 0;
     uint8_t status = JM_S_OK;
     if (rc == -ETIMEDOUT || rc == -EBADMSG || rc == -EMSGSIZE) {

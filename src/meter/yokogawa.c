@@ -148,9 +148,9 @@ static int conf_check(const struct jm_instrument *in, struct jm_err *err)
 {
     const struct conf *c = in->conf;
     if (!c->address || strlen(c->address) >= sizeof((struct jm_yokogawa_options *)0)->address)
-        return jm_err_set(
-            err, JM_EUSAGE,
-            "a yokogawa needs its address: address: vxi11://HOST, tcp://HOST:10001, /dev/usbtmc0 or a serial port");
+        return jm_err_set(err, JM_EUSAGE,
+                          "a yokogawa needs its address: address: vxi11://HOST, tcp://HOST:10001, "
+                          "/dev/usbtmc0 or a serial port");
     if (c->automatic && (c->volts > 0 || c->amps > 0))
         return jm_err_set(err, JM_EUSAGE, "auto: true beside fixed ranges; say volts and amps, or auto");
     if (c->dc && in->at == JM_D_INLET_AC)
@@ -214,6 +214,7 @@ static int ask_all(struct jm_yokogawa *y, struct answer *a)
     int64_t v;
     double ar, vr;
     int rc = jm_scpi_ask(&y->io, ":NUM:NORM:VAL?;:STAT:COND?;:INP:CURR:RANG?;:INP:VOLT:RANG?", &reply);
+    y->said = rc ? (struct jm_span){NULL, 0} : reply;
     if (rc)
         return rc;
     if (!jm_span_field(&reply, ';', &values) || !jm_span_field(&reply, ';', &cond) ||
@@ -261,8 +262,11 @@ static size_t yokogawa_read(struct jm_meter *m, const struct jm_clock *clock, en
     struct jm_yokogawa *y = m->priv;
     struct answer a = {0};
     int64_t t0 = jm_clock_mono(clock);
+    y->said.n = 0;
     int rc = m->alive ? ask_all(y, &a) : -EPIPE;
     int64_t t1 = jm_clock_mono(clock);
+    if (y->said.n)
+        jm_meter_raw(m, t0, t1, "values;condition;ranges", y->said, rc ? JM_RAW_BAD : 0);
     uint8_t bad = JM_S_OK;
     size_t n = 0;
     if (rc == -ETIMEDOUT || rc == -EBADMSG || rc == -EMSGSIZE) {

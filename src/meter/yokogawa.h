@@ -27,6 +27,7 @@ struct jm_yokogawa {
     uint32_t condition;
     int energy, power, volts, amps, pf, state, ranges, first_element; /* channels */
     bool started;                                                     /* the integration is ours */
+    struct jm_span said; /* its last answer, until the next question */
 };
 
 int jm_yokogawa_parse(const char *text, struct jm_yokogawa_options *o, struct jm_err *err);

@@ -92,6 +92,7 @@ quiet: true
             a.close()
         db = sqlite3.connect(run)
         states = dict(db.execute("SELECT instance, state FROM meter WHERE instance != ''"))
+        self.assertTrue(db.execute("SELECT count(*) FROM raw WHERE name LIKE 'replies/wall/%'").fetchone()[0])
         db.close()
         self.assertEqual(states["wall"], "ok")
         self.assertEqual(states["silent"], "absent")
