@@ -191,9 +191,14 @@ static int run_command(struct jm_cli *cli, int argc, char **argv, struct jm_err 
             rc = cmd->fn(cli, opts, err);
     }
     bool hangs = opts && !jm_instruments_release(&((struct jm_common *)opts)->instruments);
-    if (!hangs) { /* else a reader still uses what the options point to; the process ends soon */
+    if (!hangs) {
         jm_opt_arena_free(arena);
         free(opts);
+    } else { /* a reader still uses what the options point to; the process ends soon */
+        static void *volatile left[2]; /* so that it is no leak */
+        left[0] = opts;
+        left[1] = arena;
+        (void)left[0];
     }
     free(cli->operand);
     return rc;

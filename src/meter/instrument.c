@@ -363,18 +363,14 @@ const struct jm_opt_maps jm_instrument_maps = {
 
 bool jm_instruments_release(struct jm_instruments *list)
 {
-    bool all = true;
-    for (size_t i = 0; i < list->n; i++) {
-        if (atomic_load((atomic_int *)list->v[i]->users)) {
-            all = false; /* its reader ends with the process */
-            continue;
-        }
+    for (size_t i = 0; i < list->n; i++)
+        if (atomic_load((atomic_int *)list->v[i]->users))
+            return false; /* its reader ends with the process, and may look at the whole list until then */
+    for (size_t i = 0; i < list->n; i++)
         free_one(list->v[i]);
-    }
-    if (all)
-        free(list->v);
+    free(list->v);
     *list = (struct jm_instruments){0};
-    return all;
+    return true;
 }
 
 const struct jm_instrument *jm_instruments_find(const struct jm_instruments *list, const char *name)

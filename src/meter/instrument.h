@@ -102,8 +102,8 @@ struct jm_instruments {
 extern const struct jm_opt_maps jm_instrument_maps;
 /* Keys of every entry, for docs and messages. */
 extern const struct jm_opt jm_instrument_keys[];
-/* A thread that hangs in a read still uses its entry: then that entry stays, and false says that the arena
- * must stay too. */
+/* A thread that hangs still uses its entry: then the whole list stays, and false says that the arena must
+ * stay too. */
 bool jm_instruments_release(struct jm_instruments *list);
 void jm_instrument_hold(const struct jm_instrument *in);
 void jm_instrument_drop(const struct jm_instrument *in);
