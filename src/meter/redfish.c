@@ -272,6 +272,12 @@ static void ask_one(struct jm_meter *m, size_t resource, struct jm_reading *out,
                 continue;
             r->value *= r->unit_sure ? 1 : f->spot[p].what.factor / r->factor; /* as decided when opened */
             put(o, h, r, m->chan[p].sane_max);
+            /* ResetMetrics by somebody: it may be past its old value already */
+            if (r->since && f->spot[p].what.since && r->since != f->spot[p].what.since &&
+                o->status == JM_S_OK)
+                o->status = JM_S_RESET;
+            if (r->since)
+                f->spot[p].what.since = r->since;
             if (r->time > *newest)
                 *newest = r->time;
             break;

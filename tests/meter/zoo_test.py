@@ -174,5 +174,41 @@ class Zoo(unittest.TestCase):
                 self.assertFalse([x for x in s.log if x[0] == "POST"])
 
 
+class Reset(unittest.TestCase):
+    def test_by_a_user(self):
+        """A counter of 300 W whose sensor is reset in the middle and set past its old value: only SensorResetTime tells."""
+        start, state = time.monotonic(), {"since": "2024-05-06T10:00:00Z", "more": 1e6}
+        tree = {"/redfish/v1": {"Chassis": {"@odata.id": "/redfish/v1/Chassis"}}, "/redfish/v1/Chassis": {"Members": [{"@odata.id": "/redfish/v1/Chassis/1"}]},
+                "/redfish/v1/Chassis/1": {"EnvironmentMetrics": {"@odata.id": "/redfish/v1/Chassis/1/EnvironmentMetrics"}},
+                "/redfish/v1/Chassis/1/EnvironmentMetrics": lambda: {
+                    "PowerWatts": {"Reading": 300},
+                    "EnergyJoules": {"Reading": round(state["more"] + 300 * (time.monotonic() - start), 1), "SensorResetTime": state["since"]}}}
+        for change in (False, True):
+            with Server(tree, tls=False) as s, tempfile.TemporaryDirectory() as d:
+                with open(d + "/c.yaml", "w") as f:
+                    f.write("meters:\n  - {name: bmc, meter: redfish, url: \"%s\", login: none, interval: 250ms}\n" % s.url)
+                p = subprocess.Popen([JOULEMARK, "run", "-q", "--no-summary", "--config", d + "/c.yaml", "-m", "bmc", "-o", d + "/r.jmr", "--", "sh", "-c",
+                                      "echo > %s/on; until [ -e %s/off ]; do sleep .05; done" % (d, d)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                     text=True)
+
+                def readings(n):  # so many more, however slow this machine is
+                    end, want = time.monotonic() + 30, len(s.log) + n
+                    while len(s.log) < want and time.monotonic() < end:
+                        time.sleep(.02)
+
+                while not os.path.exists(d + "/on") and p.poll() is None:
+                    time.sleep(.02)
+                readings(3)
+                if change:
+                    state["since"] = "2024-05-06T11:00:00Z"
+                readings(3)
+                open(d + "/off", "w").close()
+                err = p.communicate(timeout=60)[1]
+                self.assertEqual(p.returncode, 0, err)
+                r = subprocess.run([JOULEMARK, "show", "--json", d + "/r.jmr"], capture_output=True, text=True, timeout=30)
+                status = next(e for e in json.loads(r.stdout)["energy"] if e["channel"] == "energy")["status"]
+                self.assertEqual(status == "reset", change, status)
+
+
 if __name__ == "__main__":
     tap.main()
