@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The XML pull reader over any bytes: it ends, tells as many ends as beginnings, and spans lie in the text. */
+/* The XML pull reader over any bytes: it ends, tells as many ends as beginnings, and spans lie in the text.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A simulated power analyzer of Yokogawa's WT kind that speaks SCPI, over TCP, VXI-11 or a
- * pseudo-terminal. What it shows follows from a waveform whose energy is known (wall/wall.h). *IDN? says JOULEMARK,SIM-...: it never
- * passes for a real instrument. */
+ * pseudo-terminal. What it shows follows from a waveform whose energy is known (wall/wall.h). *IDN? says
+ * JOULEMARK,SIM-...: it never passes for a real instrument. */
 #ifndef SIM_ANALYZER_H
 #define SIM_ANALYZER_H
 

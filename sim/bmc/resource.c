@@ -120,8 +120,7 @@ static bool chassis(const struct sim_bmc *b, const char *path, int64_t now, stru
             o,
             ",\"PowerControl\":[{\"@odata.id\":\"" CHASSIS
             "/Power#/PowerControl/0\",\"MemberId\":\"0\",\"Name\":\"System\",\"PowerConsumedWatts\":%.10g}],"
-            "\"PowerSupplies\":[{\"@odata.id\":\"" CHASSIS
-            "/Power#/PowerSupplies/"
+            "\"PowerSupplies\":[{\"@odata.id\":\"" CHASSIS "/Power#/PowerSupplies/"
             "0\",\"MemberId\":\"0\",\"PowerInputWatts\":%.10g,\"PowerOutputWatts\":%.10g,"
             "\"Status\":{\"State\":\"Enabled\",\"Health\":\"OK\"}}]}",
             in, in, out);

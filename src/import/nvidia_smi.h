@@ -43,7 +43,8 @@ void jm_smi_local_times(struct jm_devlog *l);
 
 int jm_smi_import_q(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err);
 int jm_smi_import_xml(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err);
-int jm_smi_import_table(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err);
+int jm_smi_import_table(const char *path, const char *out, const struct jm_import_opts *o,
+                        struct jm_err *err);
 int jm_smi_import_mon(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err);
 
 #endif
