@@ -17,6 +17,7 @@
 #include "base/banned.h"
 
 #define BESIDE_NS (600 * JM_NS_PER_S)
+#define FAR       (INT64_MAX / 4) /* no time of a real reading; sums and differences of the rest fit */
 
 static int asked(struct jm_calc *c, const struct jm_channel *ch, int64_t at, struct jm_clock_doubt *out)
 {
@@ -30,14 +31,14 @@ static int asked(struct jm_calc *c, const struct jm_channel *ch, int64_t at, str
         if (strcmp(all[i].name, "clock.offset") == 0 && strcmp(all[i].device, ch->device) == 0 &&
             all[i].unit == JM_U_S)
             of = &all[i];
-    if (!of)
+    if (!of || at > FAR || at < -FAR)
         return 0;
     int rc = jm_run_readings(c->run, of->id, at - BESIDE_NS, at + BESIDE_NS, &r, c->err);
     jm_far_clock_init(&far, 0);
     for (size_t i = 0; !rc && i < r.n; i++) {
         const struct jm_reading *v = &r.v[i];
         double s = jm_channel_value(of, v->value);
-        if (v->status == JM_S_OK && fabs(s) < 1e9)
+        if (v->status == JM_S_OK && fabs(s) < 1e9 && v->t0 >= -FAR && v->t0 <= v->t1 && v->t1 <= FAR)
             jm_far_clock_look(&far, v->t0, v->t1, v->t0 + (v->t1 - v->t0) / 2 + llround(s * 1e9), 1);
     }
     if (!rc && jm_far_clock_at(&far, at, &o) && !o.stepped) {

@@ -149,7 +149,7 @@ static int one(struct jm_calc *c, const struct jm_calc_window *w, const struct j
     const struct jm_lag_row *own = lag_of(c, ch);
     const struct jm_correction *k = jm_correction_of(c, ch->id);
     struct jm_clock_doubt clock;
-    int rc = jm_clock_doubt(c, ch, w->w->t0 + (w->w->t1 - w->w->t0) / 2, &clock);
+    int rc = jm_clock_doubt(c, ch, w->w->t0 / 2 + w->w->t1 / 2, &clock);
     struct late late = {clock.offset_s, 0, clock.offset_s != 0 ? "the instrument's own clock" : NULL};
     struct jm_bound b;
     if (own)

@@ -19,6 +19,7 @@
 #define SHOWN_USED 4000
 #define FOLLOWS    0.8 /* correlation of an instrument that others are compared with */
 #define BESIDE_NS  (12 * JM_NS_PER_S)
+#define FAR        (INT64_MAX / 4) /* no time of a real mark; sums and differences of the rest fit */
 
 void jm_steps_release(struct jm_steps *s)
 {
@@ -43,7 +44,7 @@ int jm_steps_of(const struct jm_run *run, struct jm_steps *out, struct jm_err *e
     for (size_t i = 0; i < n; i++) {
         bool on = strcmp(m[i].name, JM_STEP_ON) == 0, off = strcmp(m[i].name, JM_STEP_OFF) == 0,
              end = strcmp(m[i].name, JM_STEP_END) == 0;
-        if (!on && !off && !end)
+        if ((!on && !off && !end) || m[i].t > FAR || m[i].t < -FAR)
             continue;
         if (!out->n && !c)
             out->origin = out->first = m[i].t;
