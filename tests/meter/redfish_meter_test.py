@@ -124,7 +124,7 @@ class Record(Base):
             out = os.path.join(s.dir.name, "r.jmr")
             threading.Timer(1, s.forget).start()
             r = self.run_it("run", "-q", "--no-summary", "-o", out, "-m", "bmc", "--config", self.config(s, "interval: 250ms"), "--",
-                            "sleep", "2.5")
+                            "sleep", "2.2")
             self.assertEqual(r.returncode, 0, r.stderr)
             self.assertGreaterEqual(s.made, 2)
             r = self.run_it("show", "--json", out)
@@ -146,7 +146,7 @@ class Record(Base):
         with Server(t, tls=False) as s:
             out = os.path.join(s.dir.name, "r.jmr")
             r = self.run_it("run", "-q", "--no-summary", "-o", out, "-m", "bmc", "--config", self.config(s, "interval: 1min", user=None), "--",
-                            "sleep", "1.5")
+                            "sleep", "0.8")
             self.assertEqual(r.returncode, 0, r.stderr)
             doc = json.loads(self.run_it("show", "--json", out).stdout)
             self.assertNotIn("energy.uncovered", [f["id"] for f in doc["validity"]["findings"]], doc["validity"])
