@@ -59,10 +59,11 @@ static void on_request(void *self, struct sim_conn *c)
     bool open =
         strcmp(c->head.path, "/redfish") == 0 || strcmp(c->head.path, "/redfish/v1") == 0 ||
         strcmp(c->head.path, "/redfish/v1/") == 0; /* these two need no password by the specification */
-    if (*b->auth && !open && strcmp(c->head.auth, b->auth) != 0)
+    if (strcmp(c->head.method, "GET") != 0)
+        status = 405; /* sessions too: whoever asks for one without a password yet has to see that there are
+                         none */
+    else if (*b->auth && !open && strcmp(c->head.auth, b->auth) != 0)
         status = 401;
-    else if (strcmp(c->head.method, "GET") != 0)
-        status = 405;
     else if (!sim_bmc_resource(b, c->head.path, simclock_now(&b->clock), &body))
         status = 404;
     if (status != 200) {

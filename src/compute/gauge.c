@@ -44,7 +44,7 @@ static double median_spacing(const struct gauge *g)
     size_t k = 0;
     jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, g->poll, INFINITY);
     while (k < MAX_SPACINGS && jm_observer_next(&o, &x)) {
-        if (x.at > last && x.at - last > 0)
+        if (x.at > last && x.at - last > 0.1 * g->poll) /* closer ones are of the ends of a burst */
             d[k++] = x.at - last;
         last = x.at;
     }
@@ -85,17 +85,28 @@ static void slip(struct gauge *g, double a, double ya, double b, double yb)
     }
 }
 
+/* Usual distance of readings. Those around an edge tell nothing of the pace: a slow instrument is read at
+ * once and again there, and in a short window there may be more of them than others. Where there are no
+ * others the longest distance is the best that is known. */
 static double median_poll(const struct gauge *g)
 {
-    double d[MAX_SPACINGS];
+    double d[MAX_SPACINGS], longest = 0;
+    const struct jm_reading *last = NULL;
     size_t k = 0;
-    for (size_t i = 1; i < g->n && k < MAX_SPACINGS; i++) {
-        double x = jm_seconds_between(g->r[i].t0, g->r[i - 1].t0);
-        if (x > 0 && jm_seconds_between(g->r[i].t0, g->origin) >= 0)
+    for (size_t i = 0; i < g->n && k < MAX_SPACINGS; i++) {
+        const struct jm_reading *r = &g->r[i];
+        bool inside = jm_seconds_between(r->t0, g->origin) >= 0;
+        if (i && inside)
+            longest = fmax(longest, jm_seconds_between(r->t0, g->r[i - 1].t0));
+        if (r->flags & JM_RF_EDGE)
+            continue;
+        double x = last ? jm_seconds_between(r->t0, last->t0) : 0;
+        if (x > 0 && inside)
             d[k++] = x;
+        last = r;
     }
     if (!k)
-        return 0;
+        return longest;
     jm_stats_sort(d, k);
     return jm_stats_quantile_sorted(d, k, 0.5);
 }

@@ -146,7 +146,7 @@ static size_t others(struct jm_calc *c, const struct jm_calc_window *w, int i, c
                                                   .joules = b.joules,
                                                   .difference = g.difference,
                                                   .bound = g.bound};
-        k->other[n].instrument = jm_report_text(c->r, "its %zu supplies", m);
+        k->other[n].instrument = jm_report_text(c->r, "its %zu suppl%s", m, m == 1 ? "y" : "ies");
         if (!k->other[n++].instrument)
             return SIZE_MAX;
     }

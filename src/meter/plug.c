@@ -169,8 +169,9 @@ static size_t plug_read(struct jm_meter *m, const struct jm_clock *clock, enum j
     struct jm_plug_reply r = {.n = 0};
     struct jm_err why = {0};
     size_t n = 0;
-    if (set != JM_READ_ALL)
-        return 0; /* a plug refreshes about once a second */
+    if (set ==
+        JM_READ_COUNTER) /* it refreshes about once a second: read at the ends of a burst, not within */
+        return 0;
     int rc = ask(m, clock, &r, &why);
     int bad = rc == JM_EDENIED ? JM_S_DENIED : rc == JM_EABSENT ? JM_S_ABSENT : rc ? JM_S_GAP : JM_S_ABSENT;
     int64_t newest = 0;

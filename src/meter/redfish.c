@@ -292,8 +292,10 @@ static size_t redfish_read(struct jm_meter *m, const struct jm_clock *clock, enu
     int64_t offset = INT64_MIN, newest = 0;
     int rc = 0;
     size_t n = f->n_spots;
-    if (set != JM_READ_ALL)
-        return 0; /* no bursts: a BMC refreshes once a second or slower, and asking costs it more */
+    /* No bursts: a BMC refreshes once a second or slower, and asking costs it more. Around an edge of a
+     * window (JM_READ_EDGE) all are read. */
+    if (set == JM_READ_COUNTER)
+        return 0;
     for (size_t i = 0; i < f->n_resources; i++) {
         if (rc != JM_ETIMEOUT && rc != JM_ENET) {
             ask_one(m, i, out, &rc, &offset, &newest);

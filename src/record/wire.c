@@ -17,6 +17,17 @@ static const char *state_of(int rc)
     return rc == JM_EDENIED ? "denied" : rc == JM_EUNSUPPORTED ? "unsupported" : "absent";
 }
 
+/* Why it does not answer, for its row: that begins with its name as the sentence does. What a device has sent
+ * may be quoted in it. */
+static void take_why(struct jm_wire *x, const struct jm_err *why)
+{
+    size_t n = strlen(x->in->name);
+    x->why = *why;
+    if (strncmp(x->why.text, x->in->name, n) == 0 && strncmp(x->why.text + n, ": ", 2) == 0)
+        memmove(x->why.text, why->text + n + 2, strlen(why->text + n + 2) + 1);
+    jm_text_plain(x->why.text, strlen(x->why.text), false);
+}
+
 /* What came of opening x at the start. */
 static int begin(struct jm_recorder *r, struct jm_wire *x, struct jm_opened *o, struct jm_err *err)
 {
@@ -27,11 +38,9 @@ static int begin(struct jm_recorder *r, struct jm_wire *x, struct jm_opened *o, 
     jm_replies_early(x->replies, o->early);
     x->later = o->later;
     x->tries = o->tries;
-    x->why = o->why;
+    take_why(x, &o->why);
     o->later = NULL;
-    snprintf(why, sizeof why, "%s%s", o->why.text, !o->m && x->later ? "; it is tried again" : "");
-    jm_text_plain(why, strlen(why), false); /* it may quote what a device has sent */
-    jm_text_plain(x->why.text, strlen(x->why.text), false);
+    snprintf(why, sizeof why, "%s%s", x->why.text, !o->m && x->later ? "; it is tried again" : "");
     int id = jm_record_put_row(r, x->in->ops, x->in->name, o->m, o->m ? "ok" : state_of(o->rc),
                                o->m ? "" : why, "", err);
     x->meter = id;
@@ -111,8 +120,8 @@ void jm_record_latecomers(struct jm_recorder *r)
             jm_replies_early(x->replies, o.early);
             rc = o.m ? join(r, x, &o, &e) : 0;
             x->tries = o.tries;
-            x->why = o.rc ? o.why : x->why;
-            jm_text_plain(x->why.text, strlen(x->why.text), false);
+            if (o.rc)
+                take_why(x, &o.why);
         }
         jm_opened_release(&o);
         if (rc < 0)
@@ -136,8 +145,8 @@ void jm_record_never_came(struct jm_recorder *r)
         char text[512];
         if (!x->later || x->meter < 0 || jm_record_error(r, NULL))
             continue;
-        snprintf(text, sizeof text, "%.300s; it was tried again until the end, %u times", x->why.text,
-                 x->tries ? x->tries : 1);
+        snprintf(text, sizeof text, "%.300s; it was tried again until the end, %u time%s", x->why.text,
+                 x->tries ? x->tries : 1, x->tries > 1 ? "s" : "");
         if (jm_run_set_meter_state(r->w, x->meter, state_of(x->why.code), text, &e))
             jm_record_fail(r, &e);
     }

@@ -54,8 +54,31 @@ static const char *label_of(const struct merge *m, size_t i, char *buf, size_t r
     return buf;
 }
 
+/* A board is in one machine. What was imported names no boot, so that a second run of one machine looks like
+ * another machine of the same name, and each of its joules would count twice. */
+static int boards_once(const struct merge *m)
+{
+    bool booted = true;
+    for (size_t i = 0; i < m->n_known; i++)
+        booted = booted && *m->known[i].boot;
+    for (size_t i = 0; !m->again && !booted && i < m->r->tree.n; i++) {
+        const struct jm_domain *d = &m->r->tree.d[i];
+        for (size_t k = 0; d->kind == JM_D_GPU && strncmp(d->key, "GPU-", 4) == 0 && k < m->tree.n; k++)
+            if (m->tree.d[k].kind == JM_D_GPU && strcmp(m->tree.d[k].key, d->key) == 0)
+                return jm_err_set(
+                    m->err, JM_ECONFLICT,
+                    "%s has the board %.60s, which is in a run before it too: both are of one machine, and "
+                    "each joule would count twice; merge one run of each machine",
+                    m->r->path, d->key);
+    }
+    return 0;
+}
+
 static int add_domains(struct merge *m, int **map)
 {
+    int rc = boards_once(m);
+    if (rc)
+        return rc;
     int *to = calloc(m->r->tree.n ? m->r->tree.n : 1, sizeof *to);
     if (!to)
         return jm_err_set(m->err, JM_ENOMEM, "out of memory");

@@ -108,6 +108,10 @@ static void text_row(struct jm_out *o, const struct jm_reconcile_row *x)
              x->provenance == JM_P_MEASURED ? "" : jm_provenance_name((int)x->provenance));
     if (x->provenance != JM_P_MEASURED)
         snprintf(line, sizeof line, "by %s; %s", x->instrument, jm_provenance_name((int)x->provenance));
+    if (x->status == JM_S_OK && isfinite(x->lo) && !x->gain_known) {
+        size_t n = strlen(line);
+        snprintf(line + n, sizeof line - n, "; gain unknown, not in the ±");
+    }
     more(o, indent, line, false);
     left_over(x, line, sizeof line);
     more(o, indent, line, x->unexplained < -x->bound);

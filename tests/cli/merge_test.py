@@ -3,6 +3,7 @@
 """joulemark merge: several hosts in one run, held to the runs they came from and to what the hosts truly drew."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -158,7 +159,15 @@ class Merge(unittest.TestCase):
 
     def test_same_name(self):
         """two machines that call themselves the same are two"""
-        self.call("sim", "node", "--minutes", MINUTES, "--gpus", "4", "--seed", "8", "--host", "nodea", "--load", "0", "-o", self.path("a2.jmr"), "--force")
+        text = self.call("sim", "node", "--minutes", MINUTES, "--gpus", "4", "--seed", "8", "--host", "nodea", "--load", "0")
+        with open(self.path("a2.jsonl"), "w") as f:
+            f.write(text)
+        self.call("import", self.path("a2.jsonl"), "-o", self.path("a2.jmr"))
+        err = self.call("merge", self.path("a.jmr"), self.path("a2.jmr"), "-o", self.path("s.jmr"), "--force", status=4)
+        self.assertIn("which is in a run before it too", err)  # the very boards: one machine after all
+        with open(self.path("a2.jsonl"), "w") as f:
+            f.write(re.sub(r"GPU-(\w{8})-\w{4}-", r"GPU-\1-abcd-", text))
+        self.call("import", self.path("a2.jsonl"), "-o", self.path("a2.jmr"), "--force")
         self.call("merge", self.path("a.jmr"), self.path("a2.jmr"), "-o", self.path("s.jmr"), "--force")
         j = self.show("s.jmr")
         self.assertEqual(j["run"]["environment"]["merge.1.host"], "nodea#2")

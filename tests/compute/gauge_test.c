@@ -196,6 +196,31 @@ static void gaps(void **state)
     is(&e, JM_S_ABSENT);
 }
 
+/* A slow instrument in a short window: every 5 s by itself, and twice around each edge, which is most of what
+ * there is of it. 250 W for 10 s. */
+static void edges(void **state)
+{
+    (void)state;
+    static const int64_t own[] = {0, 5000}, edge[] = {2, 60, 10055, 10065}; /* ms */
+    struct jm_channel c = channel(JM_G_INSTANT, 0, 0);
+    n = 0;
+    for (int i = 0, k = 0; i + k < 6;) {
+        bool at_edge = i == 2 || (k < 4 && edge[k] < own[i]);
+        put((at_edge ? edge[k++] : own[i++]) * MS, 250);
+        r[n - 1].flags = at_edge ? JM_RF_EDGE : 0;
+    }
+    struct jm_energy e = energy(&c, 50 * MS, 10050 * MS);
+    is(&e, JM_S_OK);
+    near(e.joules, 2500, 1e-6);
+    assert_int_equal(e.n_gaps, 0);
+    n = 0; /* and what is a gap at its pace stays one */
+    for (int i = 0; i <= 60; i++)
+        if (i < 20 || i >= 40)
+            put(i * S, 250);
+    e = energy(&c, 0, 60 * S);
+    is(&e, JM_S_GAP);
+}
+
 /* lm-sensors#460: 0xffffffff mW is an error value, 4294967 W; nothing outside the sanity bound is counted. */
 static void implausible(void **state)
 {
@@ -264,9 +289,9 @@ static void observations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(instant), cmocka_unit_test(blocks),       cmocka_unit_test(trailing),
-        cmocka_unit_test(partial), cmocka_unit_test(gaps),         cmocka_unit_test(implausible),
-        cmocka_unit_test(gain),    cmocka_unit_test(observations),
+        cmocka_unit_test(instant), cmocka_unit_test(blocks), cmocka_unit_test(trailing),
+        cmocka_unit_test(partial), cmocka_unit_test(gaps),   cmocka_unit_test(implausible),
+        cmocka_unit_test(gain),    cmocka_unit_test(edges),  cmocka_unit_test(observations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -282,6 +282,8 @@ static void ten_of_fifty_hang(void **state)
     assert_non_null(strstr(row(run, "i02")->reason, "its readings begin"));
     assert_non_null(strstr(row(run, "i02")->reason, "it is booting"));
     assert_non_null(strstr(row(run, "i03")->reason, "tried again until the end"));
+    assert_null(strstr(row(run, "i03")->reason, "i03: ")); /* the row has the name */
+    assert_null(strstr(row(run, "i02")->reason, "i02: "));
     assert_non_null(jm_run_env(run, "instrument.i02.late"));
     assert_non_null(jm_run_env(run, "instrument.i40.late"));
     assert_null(jm_run_env(run, "instrument.i04.late"));

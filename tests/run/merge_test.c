@@ -15,6 +15,7 @@
 struct host {
     const char *name, *boot, *entry, *address, *outlet;
     int64_t mono; /* its monotonic clock at UTC */
+    const char *gpu;
 };
 
 /* A host with a package and, by entry, an outlet of a PDU. */
@@ -36,6 +37,8 @@ static void write_host(const char *path, const struct host *h)
     jm_domain_tree_init(&t);
     int node = jm_domain_host(&t, h->name, &err),
         package = jm_domain_add(&t, node, JM_D_PACKAGE, "package-0", NULL, &err);
+    if (h->gpu)
+        assert_true(jm_domain_add(&t, node, JM_D_GPU, h->gpu, NULL, &err) >= 0);
     assert_int_equal(jm_run_put_domains(w, &t, &err), 0);
     struct jm_channel energy = {.kind = JM_CH_COUNTER,
                                 .unit = JM_U_J,
@@ -67,11 +70,11 @@ static void write_host(const char *path, const struct host *h)
     assert_int_equal(jm_run_seal(w, &err), 0);
 }
 
-static struct jm_run *merged(const struct host *a, const struct host *b)
+static char out[512]; /* the merged run */
+
+static int merge_two(const struct host *a, const struct host *b, struct jm_err *err)
 {
-    struct jm_err err = {0};
-    char one[512], two[512], out[512];
-    struct jm_run *r = NULL;
+    char one[512], two[512];
     snprintf(one, sizeof one, "%s", sample_path("hosta.jmr"));
     snprintf(two, sizeof two, "%s", sample_path("hostb.jmr"));
     snprintf(out, sizeof out, "%s", sample_path("hosts.jmr"));
@@ -79,7 +82,14 @@ static struct jm_run *merged(const struct host *a, const struct host *b)
     write_host(two, b);
     const char *paths[] = {one, two};
     const struct jm_run_merge_opts o = {.overwrite = true, .tolerance_s = 0.25};
-    if (jm_run_merge(paths, 2, out, &o, &err))
+    return jm_run_merge(paths, 2, out, &o, err);
+}
+
+static struct jm_run *merged(const struct host *a, const struct host *b)
+{
+    struct jm_err err = {0};
+    struct jm_run *r = NULL;
+    if (merge_two(a, b, &err))
         fail_msg("%s", err.text);
     assert_int_equal(jm_run_open(out, &r, &err), 0);
     return r;
@@ -142,6 +152,23 @@ static void one_machine_has_one_clock(void **state)
     jm_run_close(r);
 }
 
+/* Imported runs name no boot: a board that both have says that they are of one machine. */
+static void a_board_is_in_one_machine(void **state)
+{
+    (void)state;
+    struct jm_err err = {0};
+    const struct host a = {
+        "a", NULL, "pdu", NULL, "outlet 3", 1000, "GPU-11111111-2222-3333-4444-555555555555"};
+    struct host b = a;
+    assert_int_equal(merge_two(&a, &b, &err), JM_ECONFLICT);
+    assert_non_null(strstr(err.text, "GPU-11111111"));
+    b.gpu = "GPU-99999999-2222-3333-4444-555555555555";
+    jm_run_close(merged(&a, &b));
+    b = a;
+    b.gpu = "0"; /* an index, which every machine has */
+    jm_run_close(merged(&a, &b));
+}
+
 static void windows_and_facts(void **state)
 {
     (void)state;
@@ -162,9 +189,8 @@ static void windows_and_facts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_pdu_read_by_two),
-        cmocka_unit_test(one_machine_recorded_twice),
-        cmocka_unit_test(one_machine_has_one_clock),
+        cmocka_unit_test(one_pdu_read_by_two),       cmocka_unit_test(one_machine_recorded_twice),
+        cmocka_unit_test(one_machine_has_one_clock), cmocka_unit_test(a_board_is_in_one_machine),
         cmocka_unit_test(windows_and_facts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,10 @@
 """joulemark-sim bmc and pdu: Redfish resources about a load whose power is known."""
 import base64
 import json
+import os
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 import urllib.error
@@ -115,6 +117,16 @@ class Bmc(unittest.TestCase):
             self.refused(401, s, "/redfish/v1/Chassis")
             self.refused(401, s, "/redfish/v1/Chassis", Authorization="Basic " + base64.b64encode(b"reader:wrong").decode())
             self.assertEqual(s.get("/redfish/v1/Chassis", Authorization=good)["Members@odata.count"], 1)
+            with self.assertRaises(urllib.error.HTTPError) as e:  # no sessions: 405 says so to who has no password there yet
+                urllib.request.urlopen(urllib.request.Request(s.base + "/redfish/v1/SessionService/Sessions", data=b"{}"), timeout=10)
+            self.assertEqual(e.exception.code, 405)
+            e.exception.close()
+            with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+                f.write(f"meters:\n  - {{name: bmc, meter: redfish, url: '{s.base}', user: reader, password_env: BMC_PASSWORD}}\n")
+                f.flush()
+                r = subprocess.run([os.environ["JOULEMARK"], "meters", "-m", "bmc", "--config", f.name, "--no-measure", "--json"], text=True,
+                                   env={**os.environ, "BMC_PASSWORD": "secret"}, capture_output=True, timeout=60, check=True)
+            self.assertEqual(json.loads(r.stdout)["readable"], 1)
 
     def test_what_is_not_there(self):
         with Server("bmc") as s:

@@ -43,6 +43,7 @@ def captured(corpus, where, prefix=""):
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "fake-bmc"
+    disable_nagle_algorithm = True  # else each answer waits 40 ms for the acknowledgement of its header
 
     def log_message(self, *args):
         pass
