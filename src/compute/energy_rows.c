@@ -166,6 +166,12 @@ static int one(struct jm_calc *c, const struct jm_calc_window *w, const struct j
             jm_correct(k, lag, w->seconds, e, &b);
         e->raw = plain;
     }
+    double half = jm_energy_halfwidth(e, jm_calc_level(c), false);
+    if (half >
+        b.total) { /* a few equal values show no swing: what is certain is never less than what is likely */
+        b.edges += half - b.total;
+        b.total = half;
+    }
     e->bound = b.total;
     e->needs_s = c->r->tolerance > 0 ? jm_bound_needs(&b, e->joules, w->seconds, c->r->tolerance) : NAN;
     return rc;

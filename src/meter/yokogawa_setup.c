@@ -151,8 +151,9 @@ int jm_yokogawa_configure(struct jm_meter *m, const struct jm_yokogawa_options *
     if (running && (o->volts > 0 || o->amps > 0 || o->rate_s > 0 || o->automatic))
         return jm_err_set(
             err, JM_ESTATE,
-            "yokogawa: the instrument at %s integrates for somebody, so its ranges and rate cannot be "
-            "set; stop it there, or leave volts, amps and rate out",
+            "yokogawa: the instrument at %s integrates for somebody, or since a recording that was "
+            "killed, so its ranges and rate cannot be set; stop it there (:INTEG:STOP), or leave volts, amps "
+            "and rate out",
             o->address);
     if (o->volts > 0) {
         snprintf(line, sizeof line, ":INP:VOLT:RANG %.6gV", o->volts);

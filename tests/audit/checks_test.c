@@ -331,6 +331,47 @@ static void conflict(void **state)
     }
 }
 
+/* A BMC's counter that moves every 5 s, by 400 W each time, shows no swing, which is no proof that there was
+ * none: what is refused is never more than what the interval calls likely. */
+static void tolerance(void **state)
+{
+    (void)state;
+    double half = 0;
+    for (int k = 0; k < 3; k++) { /* its interval first, then just above and below it */
+        struct syn s;
+        char percent[32];
+        syn_begin(&s, "tolerance");
+        struct jm_channel c = {.name = "energy",
+                               .device = "bmc",
+                               .kind = JM_CH_COUNTER,
+                               .unit = JM_U_J,
+                               .domain = s.node,
+                               .period_ns = INT64_C(5000000000),
+                               .provenance = JM_P_MEASURED};
+        int bmc = syn_channel(&s, &c);
+        for (int i = 0; i < 6; i++)
+            syn_reading(&s, bmc, 5 * i - 9, 2000 * i, JM_S_OK);
+        syn_window(&s, JM_R_MEASURE, 0, 0, 12);
+        snprintf(percent, sizeof percent, "%.9g", (k == 2 ? 99 : 101) * half / 4800);
+        if (k)
+            syn_env(&s, "plan.tolerance_percent", percent);
+        end(&s, JM_PROFILE_SCREENING);
+        const struct jm_energy_row *e = NULL;
+        for (size_t i = 0; i < s.r->n_energy; i++)
+            if (s.r->energy[i].channel == bmc)
+                e = &s.r->energy[i];
+        assert_non_null(e);
+        assert_true(fabs(e->joules - 4800) < 1e-6);
+        half = (e->hi - e->lo) / 2;
+        assert_true(half > 48);
+        if (k == 2)
+            fires(&s, "window.tolerance", JM_SEV_ERROR);
+        else
+            silent(&s, "window.tolerance");
+        syn_end(&s);
+    }
+}
+
 /* Two packages: 100 and 101 W are two; 100 and 100 W from another base, step by step, are one register. */
 static void mirrored(void **state)
 {
@@ -832,6 +873,7 @@ int main(void)
         cmocka_unit_test(all_bias),
         cmocka_unit_test(no_meters),
         cmocka_unit_test(estimate),
+        cmocka_unit_test(tolerance),
         cmocka_unit_test(cut),
         cmocka_unit_test(tables),
     };
