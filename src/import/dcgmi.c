@@ -362,12 +362,9 @@ static int import_dmon(const char *path, const char *out, const struct jm_import
 
 static int import(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err)
 {
-    struct jm_ifile f;
-    int rc = jm_ifile_open(path, &f, err);
+    int kind, rc = jm_ifile_form(path, form, &kind, err);
     if (rc)
         return rc;
-    int kind = form(f.text);
-    jm_ifile_close(&f);
     return kind == 'd' ? import_dmon(path, out, o, err) : import_stats(path, out, o, err);
 }
 

@@ -98,6 +98,17 @@ void jm_ifile_close(struct jm_ifile *f)
     f->all = f->text = (struct jm_span){NULL, 0};
 }
 
+int jm_ifile_form(const char *path, int (*form)(struct jm_span text), int *kind, struct jm_err *err)
+{
+    struct jm_ifile f;
+    int rc = jm_ifile_open(path, &f, err);
+    if (rc)
+        return rc;
+    *kind = form(f.text);
+    jm_ifile_close(&f);
+    return 0;
+}
+
 void jm_ifile_used(const struct jm_ifile *f, const char *p, size_t *mark)
 {
     size_t at = (size_t)(p - f->all.p);

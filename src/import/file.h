@@ -24,6 +24,8 @@ struct jm_ifile {
  */
 int jm_ifile_open(const char *path, struct jm_ifile *f, struct jm_err *err);
 void jm_ifile_close(struct jm_ifile *f);
+/* What form() says of the text of the file, into *kind. */
+int jm_ifile_form(const char *path, int (*form)(struct jm_span text), int *kind, struct jm_err *err);
 /* What lies before p and after *mark is not needed for now; moves *mark. Cheap: acts once in some megabytes.
  */
 void jm_ifile_used(const struct jm_ifile *f, const char *p, size_t *mark);

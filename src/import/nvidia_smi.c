@@ -409,12 +409,9 @@ static int sniff(const struct jm_probe *p)
 
 static int import(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err)
 {
-    struct jm_ifile f;
-    int rc = jm_ifile_open(path, &f, err);
+    int kind, rc = jm_ifile_form(path, form, &kind, err);
     if (rc)
         return rc;
-    int kind = form(f.text);
-    jm_ifile_close(&f);
     return kind == 'x'   ? jm_smi_import_xml(path, out, o, err)
            : kind == 'q' ? jm_smi_import_q(path, out, o, err)
            : kind == 'm' ? jm_smi_import_mon(path, out, o, err)
