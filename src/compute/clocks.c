@@ -12,6 +12,7 @@
 
 #include "base/num.h"
 #include "compute/calc.h"
+#include "compute/observe.h"
 #include "model/farclock.h"
 
 #include "base/banned.h"
@@ -31,9 +32,9 @@ static int asked(struct jm_calc *c, const struct jm_channel *ch, int64_t at, str
         if (strcmp(all[i].name, "clock.offset") == 0 && strcmp(all[i].device, ch->device) == 0 &&
             all[i].unit == JM_U_S)
             of = &all[i];
-    if (!of || at > FAR || at < -FAR)
+    if (!of)
         return 0;
-    int rc = jm_run_readings(c->run, of->id, at - BESIDE_NS, at + BESIDE_NS, &r, c->err);
+    int rc = jm_run_readings(c->run, of->id, jm_add_ns(at, -BESIDE_NS), jm_add_ns(at, BESIDE_NS), &r, c->err);
     jm_far_clock_init(&far, 0);
     for (size_t i = 0; !rc && i < r.n; i++) {
         const struct jm_reading *v = &r.v[i];

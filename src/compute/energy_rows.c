@@ -39,12 +39,6 @@ static bool suspended(const struct jm_run *run, int64_t t0, int64_t t1)
     return false;
 }
 
-static int64_t add_ns(int64_t a, int64_t b)
-{
-    int64_t s;
-    return __builtin_add_overflow(a, b, &s) ? (b < 0 ? INT64_MIN : INT64_MAX) : s;
-}
-
 /* Readings around a window beyond its margin: a slow or rarely read instrument still needs some on either
  * side. */
 #define BESIDE 32
@@ -95,11 +89,13 @@ static int integrate_late(const struct jm_channel *ch, const struct late *l, con
 {
     int64_t by = (int64_t)(l->s * 1e9), u = (int64_t)(l->u * 1e9);
     struct jm_energy early, late;
-    int rc = integrate(ch, r, n, add_ns(t0, by), add_ns(t1, by), e);
+    int rc = integrate(ch, r, n, jm_add_ns(t0, by), jm_add_ns(t1, by), e);
     if (rc || !l->why || !jm_energy_has_value(e))
         return rc;
-    if (integrate(ch, r, n, add_ns(t0, by - u), add_ns(t1, by - u), &early) || !jm_energy_has_value(&early) ||
-        integrate(ch, r, n, add_ns(t0, by + u), add_ns(t1, by + u), &late) || !jm_energy_has_value(&late))
+    if (integrate(ch, r, n, jm_add_ns(t0, by - u), jm_add_ns(t1, by - u), &early) ||
+        !jm_energy_has_value(&early) ||
+        integrate(ch, r, n, jm_add_ns(t0, by + u), jm_add_ns(t1, by + u), &late) ||
+        !jm_energy_has_value(&late))
         return 0;
     double d = (late.joules - early.joules) / 2;
     e->u_timing = hypot(e->u_timing, d);
@@ -118,7 +114,7 @@ static int measure(struct jm_calc *c, const struct jm_channel *ch, const struct 
     if (rc)
         return jm_err_set(c->err, rc, "channel %s of %s cannot be integrated over window %s", ch->name,
                           ch->device, w->name);
-    jm_energy_bound(ch, r, n, add_ns(w->t0, by), add_ns(w->t1, by), clock_s + 3 * l->u, e, b);
+    jm_energy_bound(ch, r, n, jm_add_ns(w->t0, by), jm_add_ns(w->t1, by), clock_s + 3 * l->u, e, b);
     return 0;
 }
 
@@ -134,8 +130,8 @@ static int one(struct jm_calc *c, const struct jm_calc_window *w, const struct j
                             .bound = NAN,
                             .raw = NAN,
                             .needs_s = NAN};
-    size_t from = at_or_after(all, add_ns(w->w->t0, -margin)),
-           to = at_or_after(all, add_ns(w->w->t1, margin));
+    size_t from = at_or_after(all, jm_add_ns(w->w->t0, -margin)),
+           to = at_or_after(all, jm_add_ns(w->w->t1, margin));
     from = from > BESIDE ? from - BESIDE : 0;
     to = to + BESIDE < all->n ? to + BESIDE : all->n;
     if (to <= from) {
@@ -151,7 +147,7 @@ static int one(struct jm_calc *c, const struct jm_calc_window *w, const struct j
     struct jm_clock_doubt clock;
     int rc = jm_clock_doubt(c, ch, w->w->t0 / 2 + w->w->t1 / 2, &clock);
     struct late late = {clock.offset_s, 0, clock.offset_s != 0 ? "the instrument's own clock" : NULL};
-    struct jm_bound b;
+    struct jm_bound b = {0};
     if (own)
         late = (struct late){late.s + own->lag, own->u, "its lag"};
     if (!rc)
@@ -167,8 +163,8 @@ static int one(struct jm_calc *c, const struct jm_calc_window *w, const struct j
         e->raw = plain;
     }
     double half = jm_energy_halfwidth(e, jm_calc_level(c), false);
-    if (half >
-        b.total) { /* a few equal values show no swing: what is certain is never less than what is likely */
+    /* a few equal values show no swing: what is certain is never less than what is likely */
+    if (half > b.total) {
         b.edges += half - b.total;
         b.total = half;
     }
@@ -191,7 +187,7 @@ static int channel(struct jm_calc *c, const struct jm_channel *ch, struct jm_rea
         to = c->win[k].w->t1 > to ? c->win[k].w->t1 : to;
     }
     all->n = 0;
-    int rc = jm_run_readings(c->run, ch->id, add_ns(from, -margin), add_ns(to, margin), all, c->err);
+    int rc = jm_run_readings(c->run, ch->id, jm_add_ns(from, -margin), jm_add_ns(to, margin), all, c->err);
     for (size_t k = 0; !rc && k < c->n_win; k++)
         rc = one(c, &c->win[k], ch, margin, all, e + k * stride);
     return rc;

@@ -6,6 +6,12 @@
 
 #include "base/banned.h"
 
+int64_t jm_add_ns(int64_t a, int64_t b)
+{
+    int64_t s;
+    return __builtin_add_overflow(a, b, &s) ? (b < 0 ? INT64_MIN : INT64_MAX) : s;
+}
+
 double jm_seconds_between(int64_t a, int64_t b)
 {
     int64_t d;

@@ -44,5 +44,7 @@ bool jm_observer_next(struct jm_observer *o, struct jm_observation *out);
 
 /* a - b in seconds, without overflow. */
 double jm_seconds_between(int64_t a, int64_t b);
+/* a + b in ns; the end of time where that is beyond it. */
+int64_t jm_add_ns(int64_t a, int64_t b);
 
 #endif
