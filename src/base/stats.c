@@ -174,6 +174,16 @@ int jm_stats_quantile_interval(const double *sorted, size_t n, double q, double 
     return 0;
 }
 
+void jm_stats_clopper_pearson(uint64_t k, uint64_t n, double level, struct jm_interval *out)
+{
+    *out = (struct jm_interval){NAN, NAN, level, NAN};
+    if (!n || k > n || !(level > 0) || !(level < 1))
+        return;
+    double a = (1 - level) / 2, dk = (double)k, rest = (double)(n - k);
+    out->lo = k == 0 ? 0 : jm_stats_beta_quantile(a, dk, rest + 1);
+    out->hi = k == n ? 1 : jm_stats_beta_quantile(1 - a, dk + 1, rest);
+}
+
 void jm_stats_wilson(uint64_t k, uint64_t n, double level, struct jm_interval *out)
 {
     *out = (struct jm_interval){NAN, NAN, level, INFINITY};

@@ -14,7 +14,10 @@ double jm_stats_norm_quantile(double p); /* p in (0,1) */
 double jm_stats_t_quantile(double p,
                            double nu); /* nu > 0, non-integer allowed; nu = INFINITY is the normal */
 double jm_stats_chi2_quantile(double p, double nu);
-double jm_stats_beta_inc(double a, double b, double x); /* regularised I_x(a, b) */
+double jm_stats_beta_inc(double a, double b, double x);      /* regularised I_x(a, b) */
+double jm_stats_beta_quantile(double p, double a, double b); /* x with I_x(a, b) = p */
+double jm_stats_norm_cdf(double z);
+double jm_stats_t_tail(double t, double nu); /* P(T > t); nu = INFINITY is the normal */
 
 double jm_stats_mean(const double *x, size_t n); /* compensated; NAN when n == 0 */
 double jm_stats_sd(const double *x, size_t n);   /* sample standard deviation (n - 1); NAN when n < 2 */
@@ -35,6 +38,12 @@ int jm_stats_t_interval(const double *x, size_t n, double level, double *mean, s
  * small for it. */
 int jm_stats_quantile_interval(const double *sorted, size_t n, double q, double level,
                                struct jm_interval *out);
+
+/* Clopper and Pearson's interval of a proportion k of n (Biometrika 26, 1934, 404): lo is the a/2 quantile of
+ * Beta(k, n - k + 1), hi the 1 - a/2 quantile of Beta(k + 1, n - k), a = 1 - level; 0 and 1 at the ends. It
+ * covers at least `level` whatever the truth. NAN unless k <= n, n >= 1. A one-sided bound of confidence c is
+ * an end of the interval of level 2c - 1 (c > 1/2). */
+void jm_stats_clopper_pearson(uint64_t k, uint64_t n, double level, struct jm_interval *out);
 
 /* Wilson score interval of a proportion k of n (n >= 1). */
 void jm_stats_wilson(uint64_t k, uint64_t n, double level, struct jm_interval *out);
