@@ -29,6 +29,11 @@ const struct jm_check jm_check_table[] = {
      jm_check_tolerance},
     {"trials.few", "enough trials for the profile", "the scatter between runs is unknown with one trial",
      jm_check_trials},
+    {"trials.drift", "trials repeat each other",
+     "an interval over trials takes them for repetitions; warming up, and heat, make them a slope (Zeus "
+     "measures "
+     "in thermally stable windows with cool-downs)",
+     jm_check_trials_drift},
     {"clock.step", "no clock step or suspend inside a window",
      "wall-clock steps and suspends tear energy and tokens apart (sgl-project/sglang issue 6177)",
      jm_check_clock},
@@ -185,6 +190,8 @@ const struct jm_finding_kind jm_finding_table[] = {
     {"window.cut", "window.short", JM_CONCERNS_ALL, "warning",
      "never closed; taken to end with the last data"},
     {"trials.few", "trials.few", JM_CONCERNS_ALL, "error", "profile claim: fewer than three trials"},
+    {"trials.drift", "trials.drift", JM_CONCERNS_ALL, "warning",
+     "four trials or more with a significant slope of 1 % or more from first to last"},
     {"clock.suspend", "clock.step", JM_CONCERNS_ALL, "error", "the machine slept inside a window"},
     {"clock.step", "clock.step", JM_CONCERNS_ALL, "warning", "the wall clock stepped inside a window"},
     {"record.changed", "record.changed", JM_CONCERNS_ENERGY, "warning",

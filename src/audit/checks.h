@@ -15,6 +15,8 @@ int jm_check_window(const struct jm_run *run, struct jm_report *r, struct jm_err
 int jm_check_tolerance(const struct jm_run *run, struct jm_report *r,
                        struct jm_err *err); /* checks_bound.c */
 int jm_check_trials(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_check_trials_drift(const struct jm_run *run, struct jm_report *r,
+                          struct jm_err *err); /* checks_trials.c */
 int jm_check_clock(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_changed(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 /* checks_energy.c */

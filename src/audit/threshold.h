@@ -36,6 +36,11 @@
 #define JM_TH_STEADY_REL 0.10
 /* ... by more than the scatter of its tenths explains: t(0.975, 8), five batches a half. */
 #define JM_TH_STEADY_T 2.306
+/* Trials that drift: enough of them for a slope with an error, how far from first to last, and how surely
+ * (one run in twenty without a drift, and of those only what drifts as far). */
+#define JM_TH_TRIALS_DRIFT_N 4
+#define JM_TH_TRIALS_DRIFT   0.01
+#define JM_TH_TRIALS_DRIFT_P 0.05
 /* Share of failed requests that is a warning, and an error. */
 #define JM_TH_FAILED_WARN  0.01
 #define JM_TH_FAILED_ERROR 0.50

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "cli/benchlive.h"
+#include "cli/benchorder.h"
 #include "cli/endpoint.h"
 #include "cli/enginemetrics.h"
 #include "cli/signals.h"
@@ -93,6 +94,10 @@ static void note_plan(struct bench *b, const struct jm_present *p, const char *u
     if (o->concurrency && open)
         plan_num(b, "plan.in_flight_limit", (double)b->lc.concurrency);
     plan_num(b, "plan.trials", (double)o->trials);
+    if (b->plan->sequential) {
+        put_fact(b, "plan.order", jm_bench_order_name((enum jm_bench_order)o->order));
+        plan_num(b, "plan.cool_down_s", (double)o->cool_down / 1e9);
+    }
     plan_num(b, "plan.warmup_s", (double)b->warmup / 1e9);
     if (b->ends && o->duration < 0)
         put_fact(b, "plan.duration_s", "until the plan is done");
@@ -291,17 +296,52 @@ static int new_load(struct bench *b, struct jm_err *err)
     return jm_load_new(&b->lc, &sink, &b->load, err);
 }
 
+/* Which slice comes when in a trial, and a fact of it. */
+static void turns(struct bench *b, int trial, size_t *order)
+{
+    size_t n = b->plan->slices;
+    jm_bench_order((enum jm_bench_order)b->o->order, trial, b->lc.seed, order, n);
+    struct jm_str names;
+    char key[64];
+    jm_str_init(&names);
+    for (size_t i = 0; i < n; i++)
+        jm_str_addf(&names, "%s%s", i ? ", " : "", b->plan->slice[order[i]].name);
+    snprintf(key, sizeof key, "plan.order.%d", trial);
+    put_fact(b, key, names.buf);
+    jm_str_release(&names);
+}
+
+/* Nothing is sent, so that each slice begins on a machine as cool as the one before. */
+static int cool_down(struct bench *b, int trial, struct jm_err *err)
+{
+    int id;
+    int64_t t0, t1;
+    if (!b->o->cool_down || jm_signals_stop)
+        return 0;
+    int rc = jm_session_begin(b->s, JM_R_COOLDOWN, "cool-down", trial, &id, &t0, err);
+    if (rc)
+        return rc;
+    jm_session_wait(b->s, "cool-down", t0, t0 + b->o->cool_down);
+    return jm_recorder_window_end(b->s->rec, id, &t1, err);
+}
+
 /* Slices one after the other: each has a load, a warm-up and a window of its own, so that the energy of that
  * window is the slice's. */
 static int in_turn(struct bench *b, struct jm_err *err)
 {
     const struct jm_plan *all = b->plan;
-    int rc = 0;
-    for (int trial = 0; !rc && trial < b->o->trials; trial++)
+    size_t *order = malloc(all->slices * sizeof *order);
+    int rc = order ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the order of the slices");
+    for (int trial = 0; !rc && trial < b->o->trials && !jm_signals_stop; trial++) {
+        turns(b, trial, order);
         for (size_t i = 0; !rc && i < all->slices && !jm_signals_stop; i++) {
             struct jm_plan one = *all;
             char name[80];
-            one.slice = &all->slice[i];
+            if ((trial || i) && (rc = cool_down(b, trial, err)))
+                break;
+            if (jm_signals_stop)
+                break;
+            one.slice = &all->slice[order[i]];
             one.slices = 1;
             b->slice = one.slice->name;
             b->lc.plan = &one;
@@ -322,6 +362,8 @@ static int in_turn(struct bench *b, struct jm_err *err)
             if (b->load)
                 jm_load_facts(b->load, put_load_fact, b);
         }
+    }
+    free(order);
     b->slice = NULL;
     if (!rc && b->lost)
         rc = jm_err_set(err, b->lost, "requests could not be written to the run file");
@@ -428,6 +470,12 @@ static int make_plan(struct bench *b, struct jm_err *err)
             err, JM_EUSAGE,
             "--trials: this load has an end of its own and cannot be measured again in one run; run "
             "bench several times and compare");
+    if (!b->plan->sequential && (o->order != JM_ORDER_WRITTEN || o->cool_down))
+        return jm_err_set(
+            err, JM_EUSAGE,
+            "--%s: belongs to slices one after the other (--slices with sequential: true); other loads "
+            "go on from trial to trial",
+            o->cool_down ? "cool-down" : "order");
     return 0;
 }
 

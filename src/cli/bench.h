@@ -16,6 +16,8 @@ struct jm_bench_opts {
     struct jm_shape_opts shape;
     int64_t trials, requests, threads;
     int64_t idle, warmup, duration, drain; /* warmup, duration -1: as the plan needs */
+    int64_t cool_down;                     /* before each slice in turn but the first; 0: none */
+    int order;                             /* enum jm_bench_order (benchorder.h) */
     int64_t connect, header, stall, total;
     double temperature;
     int counts; /* enum jm_load_counts */

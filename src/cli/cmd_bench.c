@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/bench.h"
+#include "cli/benchorder.h"
 #include "cli/cmds.h"
 #include "cli/enginemetrics.h"
 #include "cli/hosts.h"
@@ -123,6 +124,13 @@ static const struct jm_opt table[] = {
      .deflt = "60s; a trace, ramp or scenario to its end"},
     {"trials", 'n', JM_OPT_INT, AT(trials), 1, 1000, .help = "Measured windows, one after the other.",
      .deflt = "1"},
+    {"order", 0, JM_OPT_ENUM, AT(order), .choices = JM_BENCH_ORDERS,
+     .help = "Slices one after the other: their order in each trial; abba (forth and back) is free of a "
+             "linear drift, "
+             "random is drawn from --seed.",
+     .deflt = "as-written"},
+    {"cool-down", 0, JM_OPT_DURATION, AT(cool_down), 0, 3600e9,
+     .help = "Slices one after the other: pause between them without load.", .deflt = "none"},
     {"requests", 0, JM_OPT_INT, AT(requests), 1, 1e9,
      .help = "End a window when so many requests finished in it."},
     {"warmup", 'w', JM_OPT_DURATION, AT(warmup), 0, 86400e9, .help = "Load before the first window.",

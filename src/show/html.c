@@ -132,7 +132,7 @@ static void group(struct jm_str *s, const struct jm_report *r, const struct jm_r
         jm_str_adds(s, " · ");
         esc(s, x->window >= 0 ? r->windows[x->window].name : "over trials");
     } else if (x->window < 0 && x->n > 0) {
-        jm_str_addf(s, " · mean of %lld trials", (long long)x->n);
+        jm_str_addf(s, " · mean of %lld trials, t interval", (long long)x->n);
     }
     jm_str_adds(s, "<span class='dim'> · by ");
     esc(s, x->instrument ? x->instrument : "nothing");

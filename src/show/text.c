@@ -244,7 +244,8 @@ static void boundary(struct jm_out *o, int b, int window, bool estimate, bool ma
         int len = snprintf(by, sizeof by, "by %.600s; %s", first->instrument,
                            jm_provenance_name((int)first->q.provenance));
         if (first->window < 0 && first->n > 0)
-            snprintf(by + len, sizeof by - (size_t)len, "; mean of %lld trials", (long long)first->n);
+            snprintf(by + len, sizeof by - (size_t)len, "; mean of %lld trials, t interval",
+                     (long long)first->n);
         jm_str_adds(o->s, "  ");
         jm_out_style(o, JM_OUT_DIM);
         jm_out_wrap(o, by, 4, 2);

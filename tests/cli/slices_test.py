@@ -99,6 +99,15 @@ class Slices(simnode.NodeCase):
                                    delta=1e-9 * x["value"])
         self.assertTrue(all(s["alone"] for s in doc["slices"]))
 
+    def test_slices_in_turn_forth_and_back(self):
+        doc = self.bench("--slices", self.path("p.yaml", IN_TURN), "-t", "1s", "-w", "0s", "-n", "2", "--order", "abba",
+                         "--cool-down", "200ms")
+        windows = [w["name"] for w in doc["windows"] if w["role"] == "measure"]
+        self.assertEqual(windows, ["short, trial 1 of 2", "long, trial 1 of 2", "long, trial 2 of 2", "short, trial 2 of 2"])
+        self.assertEqual(sum(w["role"] == "cool-down" for w in doc["windows"]), 3)
+        self.assertEqual([self.env_rows[k] for k in ("plan.order", "plan.order.0", "plan.order.1", "plan.cool_down_s")],
+                         ["abba", "short, long", "long, short", "0.2"])
+
     def test_a_trace_says_what_it_was(self):
         rows = "TIMESTAMP,ContextTokens,GeneratedTokens\r\n" + "\r\n".join(
             f"2023-11-16 18:17:0{i // 10}.{i % 10}000000,{100 + i},4" for i in range(20))
@@ -131,6 +140,7 @@ class Slices(simnode.NodeCase):
                             (["--rate", "3/s", "--arrivals", "gamma"], "needs --burstiness"),
                             (["--scenario", "mlperf-server", "--benchmark", "resnet50", "--rate", "1/s"], "is not known"),
                             (["--scenario", "mlperf-offline"], "needs --benchmark"),
+                            (["--cool-down", "5s", "-n", "2"], "--cool-down: belongs to slices one after the other"),
                             (["--ramp", "1/s..2/s over 5s", "-n", "2"], "--trials: this load has an end of its own")):
             r = subprocess.run([JOULEMARK, "bench", self.where["url"], "-o", self.path("y.jmr"), *args], env=self.env,
                                capture_output=True, text=True, stdin=subprocess.DEVNULL)
