@@ -38,7 +38,9 @@ double jm_stat_autocorr_time(const double *x, size_t n)
         c0 += (x[i] - m) * (x[i] - m);
     if (!(c0 > 0))
         return NAN;
-    for (size_t k = 1; k < n / 2; k++) {
+    /* longer ones are not to be had from so few samples, and batch means refuse them anyway */
+    size_t most = n / 20 > 20 ? n / 20 : n / 2 < 20 ? n / 2 : 20;
+    for (size_t k = 1; k < most; k++) {
         double c = 0;
         for (size_t i = 0; i + k < n; i++)
             c += (x[i] - m) * (x[i + k] - m);
@@ -175,15 +177,41 @@ static void draw(struct jm_rng *rng, size_t n, size_t block, size_t *index)
     }
 }
 
-int jm_stat_bootstrap(size_t n, jm_statistic statistic, void *arg, const struct jm_bootstrap_opts *o,
-                      struct jm_bootstrap *out, struct jm_err *err)
+/* One value's part of the answer, from its replicates. */
+static int percentiles(double *v, size_t reps, double level, struct jm_bootstrap *out, struct jm_err *err)
 {
-    size_t reps = o->reps ? o->reps : 1999, blocks = o->block ? n / o->block : 0, kept = 0;
+    size_t kept = 0;
+    for (size_t r = 0; r < reps; r++)
+        if (isfinite(v[r]))
+            v[kept++] = v[r];
+    out->reps = kept;
+    out->failed = reps - kept;
+    if (!isfinite(out->value))
+        return jm_err_set(err, JM_EAGAIN, "the samples have no value to resample");
+    if (out->failed > reps / 20)
+        return jm_err_set(err, JM_EAGAIN,
+                          "%zu of %zu resamples have no value: too little in the run is of this kind",
+                          out->failed, reps);
+    double b = (double)out->blocks,
+           a = jm_stats_norm_cdf(-sqrt(b / (b - 1)) * jm_stats_t_quantile(0.5 + level / 2, b - 1));
+    jm_stats_sort(v, kept);
+    out->sd = jm_stats_sd(v, kept);
+    out->interval = (struct jm_interval){jm_stats_quantile_sorted(v, kept, a),
+                                         jm_stats_quantile_sorted(v, kept, 1 - a), level, b - 1};
+    return 0;
+}
+
+int jm_stat_bootstrap_many(size_t n, size_t k, jm_statistics statistics, void *arg,
+                           const struct jm_bootstrap_opts *o, struct jm_bootstrap *out, struct jm_err *err)
+{
+    size_t reps = o->reps ? o->reps : 1999, blocks = o->block ? n / o->block : 0;
     double level = level_of(o->level);
-    *out =
-        (struct jm_bootstrap){.value = NAN, .interval = {NAN, NAN, level, NAN}, .sd = NAN, .blocks = blocks};
-    if (!o->block)
-        return jm_err_set(err, JM_EINVAL, "a block of the bootstrap has no length");
+    for (size_t j = 0; j < k; j++)
+        out[j] = (struct jm_bootstrap){
+            .value = NAN, .interval = {NAN, NAN, level, NAN}, .sd = NAN, .blocks = blocks};
+    if (!o->block || !k)
+        return jm_err_set(err, JM_EINVAL,
+                          "a bootstrap takes blocks of a length, and something to compute of them");
     if (blocks < JM_BOOTSTRAP_BLOCKS)
         return jm_err_set(
             err, JM_EAGAIN,
@@ -193,40 +221,48 @@ int jm_stat_bootstrap(size_t n, jm_statistic statistic, void *arg, const struct 
     if (reps < 99 || reps > 1000000)
         return jm_err_set(err, JM_EINVAL, "%zu resamples: 99 to 1,000,000 make sense", reps);
     size_t *index = malloc(n * sizeof *index);
-    double *v = malloc(reps * sizeof *v);
+    double *v = malloc(k * (reps + 1) * sizeof *v), *one = v ? v + k * reps : NULL;
     int rc = index && v ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for a bootstrap of %zu samples", n);
     if (!rc) {
         struct jm_rng rng;
         for (size_t i = 0; i < n; i++)
             index[i] = i;
-        out->value = statistic(index, n, arg);
-        if (!isfinite(out->value))
-            rc = jm_err_set(err, JM_EAGAIN, "the samples have no value to resample");
-        for (size_t r = 0; !rc && r < reps; r++) {
+        statistics(index, n, one, arg);
+        for (size_t j = 0; j < k; j++)
+            out[j].value = one[j];
+        for (size_t r = 0; r < reps; r++) {
             jm_rng_init_stream(&rng, o->seed, r); /* a replicate is the same whatever came before it */
             draw(&rng, n, o->block, index);
-            double x = statistic(index, n, arg);
-            if (isfinite(x))
-                v[kept++] = x;
+            statistics(index, n, one, arg);
+            for (size_t j = 0; j < k; j++)
+                v[j * reps + r] = one[j];
         }
-    }
-    out->reps = kept;
-    out->failed = rc ? 0 : reps - kept;
-    if (!rc && out->failed > reps / 20)
-        rc = jm_err_set(err, JM_EAGAIN,
-                        "%zu of %zu resamples have no value: too little in the run is of this kind",
-                        out->failed, reps);
-    if (!rc) {
-        double b = (double)blocks,
-               a = jm_stats_norm_cdf(-sqrt(b / (b - 1)) * jm_stats_t_quantile(0.5 + level / 2, b - 1));
-        jm_stats_sort(v, kept);
-        out->sd = jm_stats_sd(v, kept);
-        out->interval = (struct jm_interval){jm_stats_quantile_sorted(v, kept, a),
-                                             jm_stats_quantile_sorted(v, kept, 1 - a), level, b - 1};
+        for (size_t j = 0; j < k; j++) {
+            int bad = percentiles(v + j * reps, reps, level, &out[j], rc ? NULL : err);
+            rc = rc ? rc : bad;
+        }
     }
     free(index);
     free(v);
     return rc;
+}
+
+struct single {
+    jm_statistic statistic;
+    void *arg;
+};
+
+static void single(const size_t *index, size_t n, double *out, void *arg)
+{
+    const struct single *s = arg;
+    *out = s->statistic(index, n, s->arg);
+}
+
+int jm_stat_bootstrap(size_t n, jm_statistic statistic, void *arg, const struct jm_bootstrap_opts *o,
+                      struct jm_bootstrap *out, struct jm_err *err)
+{
+    struct single s = {statistic, arg};
+    return jm_stat_bootstrap_many(n, 1, single, &s, o, out, err);
 }
 
 int jm_stat_warmup(const double *x, size_t n, size_t *samples, struct jm_err *err)

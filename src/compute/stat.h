@@ -76,6 +76,12 @@ struct jm_bootstrap {
 #define JM_BOOTSTRAP_BLOCKS 20 /* fewest */
 int jm_stat_bootstrap(size_t n, jm_statistic statistic, void *arg, const struct jm_bootstrap_opts *o,
                       struct jm_bootstrap *out, struct jm_err *err);
+/* Several values of the same resamples, such as the coefficients of a fit and a share: statistics fills k
+ * values, out has k. The first error is returned; every value that could be had has its interval all the
+ * same. */
+typedef void (*jm_statistics)(const size_t *index, size_t n, double *value, void *arg);
+int jm_stat_bootstrap_many(size_t n, size_t k, jm_statistics statistics, void *arg,
+                           const struct jm_bootstrap_opts *o, struct jm_bootstrap *out, struct jm_err *err);
 /* Statistics to hand to it. */
 double jm_stat_mean_of(const size_t *index, size_t n, void *values); /* const double * */
 struct jm_ratio_of {

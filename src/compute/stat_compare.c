@@ -103,6 +103,54 @@ int jm_stat_tost(const double *d, size_t n, double margin, double alpha, struct 
     return 0;
 }
 
+static double power_of(size_t n, double ratio, bool equivalence, double alpha)
+{
+    enum { SLICES = 400 }; /* of equal probability, each at its middle */
+    double dof = (double)(n - 1), e = ratio * sqrt((double)n), sum = 0;
+    double t = jm_stats_t_quantile(equivalence ? 1 - alpha : 1 - alpha / 2, dof);
+    for (size_t k = 0; k < SLICES; k++) {
+        double c = sqrt(jm_stats_chi2_quantile(((double)k + 0.5) / SLICES, dof) / dof),
+               at = jm_stats_norm_cdf(e - t * c);
+        sum += equivalence ? fmax(0, 2 * at - 1) : at + jm_stats_norm_cdf(-e - t * c);
+    }
+    return sum / SLICES;
+}
+
+int jm_stat_pairs_for(double sd, double effect, bool equivalence, double alpha, double power, size_t *pairs,
+                      struct jm_err *err)
+{
+    enum { MOST = 10000 };
+    if (!(sd >= 0) || !isfinite(sd) || !(effect > 0) || !isfinite(effect))
+        return jm_err_set(err, JM_EINVAL,
+                          "pairs for an effect of %g at a scatter of %g: both must be known, the effect "
+                          "above 0",
+                          effect, sd);
+    if (!(alpha > 0) || !(alpha < 0.5) || !(power > 0) || !(power < 1))
+        return jm_err_set(err, JM_EINVAL,
+                          "an alpha of %g and a power of %g are no probabilities to plan with", alpha, power);
+    double ratio = sd > 0 ? effect / sd : 1e6;
+    size_t lo = 1, hi = 2;
+    while (power_of(hi, ratio, equivalence, alpha) < power) {
+        if (hi >= MOST)
+            return jm_err_set(
+                err, JM_ELIMIT,
+                "an effect of %g at a scatter of %g takes more than %d pairs: it cannot be shown this way; "
+                "make the measurement steadier, by longer windows for one",
+                effect, sd, MOST);
+        lo = hi;
+        hi = 2 * hi < MOST ? 2 * hi : MOST;
+    }
+    while (hi - lo > 1) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (power_of(mid, ratio, equivalence, alpha) < power)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    *pairs = hi;
+    return 0;
+}
+
 int jm_stat_floor(const double *aa, size_t n, size_t m, double level, struct jm_floor *out,
                   struct jm_err *err)
 {

@@ -50,6 +50,14 @@ struct jm_tost {
 int jm_stat_tost(const double *d, size_t n, double margin, double alpha, struct jm_tost *out,
                  struct jm_err *err);
 
+/* Pairs that a comparison takes so that, with a standard deviation sd of d, a true difference of `effect` in
+ * d comes out with probability `power` at the two-sided level alpha (jm_stat_paired), or, where nothing
+ * differs, equivalence within ±effect at alpha (jm_stat_tost). The power of n pairs is the mean over the
+ * scatter that may be found, E[ Φ(e - t c) + Φ(-e - t c) ]   and   E[ max(0, 2 Φ(e - t c) - 1) ],   e =
+ * effect √n / sd, c = √(V / (n - 1)), V chi-square of n - 1. 2 to 10,000; JM_ELIMIT: not even those. */
+int jm_stat_pairs_for(double sd, double effect, bool equivalence, double alpha, double power, size_t *pairs,
+                      struct jm_err *err);
+
 /* Detection floor: what a comparison of m pairs shows though nothing was changed. From n pairs of A against
  * A: the end, farther from 0, of the prediction interval of the mean of m future ones [Hahn], floor = |mean|
  * + t(1 - (1 - level)/2; n - 1) s √(1/m + 1/n). A mean of A/A that differs from 0 (order, warm-up) stays in

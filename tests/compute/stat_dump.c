@@ -83,6 +83,12 @@ static void ask(const char *word, size_t n)
             return;
         for (size_t i = 0; i < n; i++)
             printf("%.17g%c", w[i], i + 1 < n ? ' ' : '\n');
+    } else if (!strcmp(word, "pairs")) {
+        size_t pairs;
+        if (jm_stat_pairs_for(v[0], v[1], v[2] != 0, v[3], v[4], &pairs, NULL))
+            puts("refused");
+        else
+            printf("%zu\n", pairs);
     } else if (!strcmp(word, "nnls"))
         nnls();
 }

@@ -52,6 +52,18 @@ for k in (1, 2, 3, 8, 20):
     order = np.argsort(p); adj = np.empty(k); adj[order] = np.minimum(1, np.maximum.accumulate((k - np.arange(k)) * p[order]))
     ask("holm", p, adj, 1e-12)
 
+def power(n, r, alpha):  # noncentral t
+    t, e = stats.t.ppf(1 - alpha / 2, n - 1), r * np.sqrt(n)
+    return stats.nct.sf(t, n - 1, e) + stats.nct.cdf(-t, n - 1, e)
+def power_same(n, r, alpha):  # over the scatter that may be found
+    t, e = stats.t.ppf(1 - alpha, n - 1), r * np.sqrt(n)
+    c = np.sqrt(stats.chi2.ppf((np.arange(4000) + .5) / 4000, n - 1) / (n - 1))
+    return np.maximum(0, 2 * stats.norm.cdf(e - t * c) - 1).mean()
+for r in (4, 2, 4 / 3, 1, 2 / 3, .5, 1 / 3):
+    for same, f in ((0, power), (1, power_same)):
+        n = next(n for n in range(2, 200) if f(n, r, .05) >= .8)
+        ask("pairs", (.01, .01 * r, same, .05, .8), (n,), 0)
+
 # the best of k by the hybrid method of Andrews, Kitagawa and McCloskey, from their definition: truncated normal of SciPy, root by brentq
 for k in (1, 2, 3, 5, 10):
     for rho, dof in ((0, 1e9), (.5, 1e9), (0, 5), (.3, 11)):
@@ -101,7 +113,7 @@ class SciPy(unittest.TestCase):
         python, why = pypi.prepare("scipy", "scipy==1.11.4 numpy==1.26.4", "scipy.stats, scipy.optimize")
         if not python:
             self.skipTest(why)
-        asked = subprocess.run([python, "-c", ASK], capture_output=True, timeout=120)
+        asked = subprocess.run([python, "-W", "ignore", "-c", ASK], capture_output=True, timeout=120)
         self.assertEqual(asked.returncode, 0, asked.stderr[-2000:].decode())
         questions, answers = asked.stdout.decode().splitlines(), json.loads(asked.stderr)
         got = subprocess.run([DUMP], input=asked.stdout, capture_output=True, timeout=60)

@@ -131,6 +131,26 @@ static void detection_floor(void **state)
     assert_int_equal(jm_stat_floor(aa, 3, 0, 0.95, &f, &err), JM_EINVAL);
 }
 
+/* As tables of the paired t test have it for 80 % at 5 %: 10 pairs where the effect is one standard
+ * deviation, 34 where it is half of one. Where no number of pairs would do, that is said. */
+static void pairs_to_plan(void **state)
+{
+    size_t n = 0;
+    struct jm_err err;
+    (void)state;
+    assert_int_equal(jm_stat_pairs_for(0.01, 0.01, false, 0.05, 0.8, &n, &err), 0);
+    assert_int_equal(n, 10);
+    assert_int_equal(jm_stat_pairs_for(0.02, 0.01, false, 0.05, 0.8, &n, &err), 0);
+    assert_int_equal(n, 34);
+    assert_int_equal(jm_stat_pairs_for(0.01, 0.01, true, 0.05, 0.8, &n, &err), 0);
+    assert_int_equal(n, 11);
+    assert_int_equal(jm_stat_pairs_for(0, 0.01, false, 0.05, 0.8, &n, &err), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(jm_stat_pairs_for(1, 0.001, false, 0.05, 0.8, &n, &err), JM_ELIMIT);
+    assert_int_equal(jm_stat_pairs_for(0.01, 0, false, 0.05, 0.8, &n, &err), JM_EINVAL);
+    assert_int_equal(jm_stat_pairs_for(0.01, 0.01, false, 0.05, 1, &n, &err), JM_EINVAL);
+}
+
 /* Holm by hand: 0.01 × 4; 0.02 × 3; then 0.03 × 2 = 0.06 is not below the 0.06 before it; 0.9 × 1. */
 static void holm(void **state)
 {
@@ -408,6 +428,12 @@ static double never(const size_t *index, size_t n, void *arg)
     return index[0] == 0 && index[n - 1] == n - 1 ? 1 : NAN; /* of the series itself only */
 }
 
+static void mean_and_never(const size_t *index, size_t n, double *value, void *arg)
+{
+    value[0] = jm_stat_mean_of(index, n, arg);
+    value[1] = never(index, n, arg);
+}
+
 static void bootstrap(void **state)
 {
     double x[400];
@@ -435,6 +461,12 @@ static void bootstrap(void **state)
     o.block = 10;
     assert_int_equal(jm_stat_bootstrap(400, never, x, &o, &b, &err), JM_EAGAIN);
     assert_int_equal(b.failed, 999);
+    /* two at once: the same digits, and one that fails leaves the other whole */
+    struct jm_bootstrap two[2];
+    o.seed = 7;
+    assert_int_equal(jm_stat_bootstrap_many(400, 2, mean_and_never, x, &o, two, &err), JM_EAGAIN);
+    assert_memory_equal(&two[0], &a, sizeof a);
+    assert_true(two[1].value == 1 && isnan(two[1].interval.lo));
 }
 
 int main(void)
@@ -446,6 +478,7 @@ int main(void)
         cmocka_unit_test(quads_free_of_drift),
         cmocka_unit_test(detection_floor),
         cmocka_unit_test(holm),
+        cmocka_unit_test(pairs_to_plan),
         cmocka_unit_test(winner),
         cmocka_unit_test(stopping),
         cmocka_unit_test(nnls_published),
