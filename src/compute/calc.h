@@ -165,6 +165,8 @@ bool jm_slices_slo_given(const struct jm_calc *c);
 struct jm_calc_window *jm_slices_part(const struct jm_calc *c, const struct jm_calc_window *w,
                                       const struct jm_request *q);
 int jm_results_slices(struct jm_calc *c);
+/* Results after `from` become rows of a slice, beside the others. */
+int jm_slices_take(struct jm_calc *c, size_t from, const char *slice);
 /* compute/results.c: tokens and requests a second, goodput. */
 int jm_results_throughput(struct jm_calc *c, const struct jm_calc_window *w);
 /* compute/session.c: what LoadGen's summary of an imported MLPerf session gives. */

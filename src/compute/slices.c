@@ -141,8 +141,7 @@ static const char *fact(const struct jm_calc *c, const char *slice, const char *
     return jm_run_env(c->run, key);
 }
 
-/* Rows that were appended after `from` become rows of a slice, beside the others. */
-static int take(struct jm_calc *c, size_t from, const char *slice)
+int jm_slices_take(struct jm_calc *c, size_t from, const char *slice)
 {
     struct jm_report *r = c->r;
     size_t more = r->n_results - from, cap = r->n_sliced + more;
@@ -232,7 +231,7 @@ static int of_window(struct jm_calc *c, size_t k)
         c->picture = picture;
         c->slo_now = NULL;
         if (!rc)
-            rc = take(c, from, name);
+            rc = jm_slices_take(c, from, name);
     }
     return rc;
 }

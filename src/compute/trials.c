@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Over trials: the mean of the trials' values and its t interval. With one trial there is nothing to say, and
- * the results of that trial say so. */
+ * the results of that trial say so. Slices one after the other each have trials of their own. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,8 @@ static int order(double a, double b)
     return isnan(a) || isnan(b) ? isnan(b) - isnan(a) : (a > b) - (a < b);
 }
 
-/* Results are repetitions of each other when metric, boundary, set of devices and quantile are the same. */
+/* Results are repetitions of each other when metric, boundary, set of devices, quantile and slice are the
+ * same. */
 static int compare(const struct jm_result *a, const struct jm_result *b)
 {
     int d = strcmp(a->metric, b->metric);
@@ -26,6 +27,8 @@ static int compare(const struct jm_result *a, const struct jm_result *b)
         d = strcmp(a->set ? a->set : "", b->set ? b->set : "");
     if (!d)
         d = order(a->quantile, b->quantile);
+    if (!d)
+        d = strcmp(a->slice ? a->slice : "", b->slice ? b->slice : "");
     return d;
 }
 
@@ -57,6 +60,16 @@ static bool counts(const struct jm_result *x)
     return x->q.have && isfinite(x->q.value) && x->have_of == x->of; /* partial totals are no repetition */
 }
 
+/* Two windows of one trial are parts of it, not repetitions. */
+static bool repeats(const struct jm_report *r, const struct entry *e, const struct group *g)
+{
+    for (size_t i = g->from; i < g->to; i++) /* by trial, as they were measured */
+        for (size_t k = g->from; k < i; k++)
+            if (r->windows[e[i].x->window].trial == r->windows[e[k].x->window].trial)
+                return false;
+    return true;
+}
+
 static int one(struct jm_calc *c, const struct entry *e, const struct group *g, double *v)
 {
     size_t n = g->to - g->from, k = 0;
@@ -67,7 +80,8 @@ static int one(struct jm_calc *c, const struct entry *e, const struct group *g, 
         if (counts(x))
             v[k++] = x->q.value;
     }
-    if (k < 2 || jm_stats_t_interval(v, k, jm_calc_level(c), &mean, &in))
+    if (k < 2 || (!c->repeats && !repeats(c->r, e, g)) ||
+        jm_stats_t_interval(v, k, jm_calc_level(c), &mean, &in))
         return 0;
     struct jm_result *x = jm_report_result(c->r, c->r->results[g->first].metric);
     if (!x)
@@ -87,7 +101,7 @@ static int one(struct jm_calc *c, const struct entry *e, const struct group *g, 
     bool gain = false;
     for (size_t i = g->from; i < g->to; i++) {
         struct jm_result *t = &c->r->results[e[i].index];
-        t->summarised = true;
+        t->summarised = c->repeats; /* a slice's windows are shown as they came */
         x->q.provenance = jm_provenance_worse(x->q.provenance, t->q.provenance);
         x->of = t->of > x->of ? t->of : x->of;
         gain |= t->q.u.includes && strstr(t->q.u.includes, "gain");
@@ -109,7 +123,7 @@ int jm_results_trials(struct jm_calc *c)
     struct jm_report *r = c->r;
     size_t n = 0, groups = 0, widest = 1;
     int rc = 0;
-    if (!c->repeats)
+    if (!c->repeats && !c->slices)
         return 0;
     struct entry *e = malloc((r->n_results + 1) * sizeof *e);
     struct jm_result *copy = malloc((r->n_results + 1) * sizeof *copy);
@@ -120,7 +134,8 @@ int jm_results_trials(struct jm_calc *c)
     if (!rc && r->n_results)
         memcpy(copy, r->results, r->n_results * sizeof *copy);
     for (size_t i = 0; !rc && i < r->n_results; i++)
-        if (copy[i].window >= 0 && r->windows[copy[i].window].role == JM_R_MEASURE)
+        if (copy[i].window >= 0 && r->windows[copy[i].window].role == JM_R_MEASURE &&
+            (c->repeats || copy[i].slice))
             e[n++] = (struct entry){&copy[i], i};
     if (!rc && n)
         qsort(e, n, sizeof *e, by_kind);
@@ -137,8 +152,13 @@ int jm_results_trials(struct jm_calc *c)
         rc = jm_err_set(c->err, JM_ENOMEM, "out of memory for the trials");
     if (!rc && groups)
         qsort(g, groups, sizeof *g, by_first);
-    for (size_t i = 0; !rc && i < groups; i++)
+    for (size_t i = 0; !rc && i < groups; i++) {
+        size_t from = r->n_results;
+        const char *slice = e[g[i].from].x->slice;
         rc = one(c, e, &g[i], v);
+        if (!rc && !c->repeats && r->n_results > from)
+            rc = jm_slices_take(c, from, slice);
+    }
     free(e);
     free(copy);
     free(g);

@@ -287,6 +287,24 @@ static void energies(struct jm_out *o)
 
 #define SLICES_SHOWN 32
 
+/* Slices in turn that were measured more than once: the mean of each and its interval. */
+static void slices_over_trials(struct jm_out *o)
+{
+    const struct jm_report *r = o->r;
+    char value[JM_FMT], pm[JM_FMT], line[400];
+    for (size_t i = 0; i < r->n_sliced; i++) {
+        const struct jm_result *x = &r->sliced[i];
+        if (x->window >= 0 || strcmp(x->metric, "j_per.output_token") != 0 || !x->q.have ||
+            jm_fmt_estimate(x) || jm_fmt_same_as_gpu(r, x))
+            continue;
+        snprintf(line, sizeof line, "%s over %lld trials: %s %s at %.120s (t interval)", x->slice,
+                 (long long)x->n, jm_fmt_value(value, x->q.value, x->q.unit), jm_fmt_pm(pm, &x->q),
+                 x->set ? x->set : jm_boundary_name((int)x->q.boundary));
+        jm_str_adds(o->s, "  ");
+        jm_out_wrap(o, line, 4, 2);
+    }
+}
+
 static void slices(struct jm_out *o)
 {
     static const int width[JM_SC_COUNT] = {0, 6, 7, 10, 9, 10, 10, 10, 12, 9};
@@ -330,6 +348,7 @@ static void slices(struct jm_out *o)
     }
     if (r->n_slices > SLICES_SHOWN)
         jm_str_addf(o->s, "  and %zu more rows: --json has them all\n", r->n_slices - SLICES_SHOWN);
+    slices_over_trials(o);
     if (jm_slice_note(r)) {
         jm_str_adds(o->s, "  ");
         jm_out_style(o, JM_OUT_DIM);

@@ -107,6 +107,17 @@ class Slices(simnode.NodeCase):
         self.assertEqual(sum(w["role"] == "cool-down" for w in doc["windows"]), 3)
         self.assertEqual([self.env_rows[k] for k in ("plan.order", "plan.order.0", "plan.order.1", "plan.cool_down_s")],
                          ["abba", "short, long", "long, short", "0.2"])
+        text = subprocess.run([JOULEMARK, "show", self.path("x.jmr")], capture_output=True, text=True).stdout
+        self.assertLessEqual(max(len(line) for line in text.splitlines()), 80)
+        for name in ("short", "long"):  # over its own trials: half the sum, and t(0.975; 1) = 12.706 halves of the difference
+            rows = [x for x in doc["results"] if x.get("slice") == name and x["metric"] == "j_per.output_token" and
+                    x["boundary"] == "gpu"]
+            a, b = (x["value"] for x in rows if "window" in x)
+            over, = (x for x in rows if "window" not in x)
+            self.assertAlmostEqual(over["value"], (a + b) / 2, delta=1e-9 * a)
+            self.assertAlmostEqual(over["interval"]["hi"] - over["value"], 12.706205 * abs(a - b) / 2, delta=1e-6 * abs(a - b))
+            self.assertEqual((over["n"], over["interval"]["method"], over["interval"]["dof"]), (2, "t over trials", 1))
+            self.assertIn(f"  {name} over 2 trials: ", text)
 
     def test_a_trace_says_what_it_was(self):
         rows = "TIMESTAMP,ContextTokens,GeneratedTokens\r\n" + "\r\n".join(
