@@ -12,7 +12,6 @@
 #include "cli/endpoint.h"
 #include "cli/enginemetrics.h"
 #include "cli/signals.h"
-#include "load/dialect.h"
 
 #include "base/banned.h"
 
@@ -44,7 +43,8 @@ void jm_bench_opts_init(struct jm_bench_opts *o)
                                 .warmup = -1,
                                 .duration = -1,
                                 .drain = 60 * JM_NS_PER_S,
-                                .temperature = NAN};
+                                .temperature = NAN,
+                                .cool_to = NAN};
     jm_shape_opts_init(&o->shape);
 }
 
@@ -97,6 +97,8 @@ static void note_plan(struct bench *b, const struct jm_present *p, const char *u
     if (b->plan->sequential) {
         put_fact(b, "plan.order", jm_bench_order_name((enum jm_bench_order)o->order));
         plan_num(b, "plan.cool_down_s", (double)o->cool_down / 1e9);
+        if (!isnan(o->cool_to))
+            plan_num(b, "plan.cool_to_c", o->cool_to);
     }
     plan_num(b, "plan.warmup_s", (double)b->warmup / 1e9);
     if (b->ends && o->duration < 0)
@@ -311,17 +313,54 @@ static void turns(struct bench *b, int trial, size_t *order)
     jm_str_release(&names);
 }
 
+#define COOL_MOST (300 * JM_NS_PER_S) /* where a temperature is given and no time */
+
+/* Until the time is up, or no device is hotter than was asked for; true: that came about. */
+static bool cooling(struct bench *b, int64_t t0, int64_t end, double *celsius)
+{
+    struct jm_clock clock = jm_clock_system();
+    for (;;) {
+        struct jm_record_live live;
+        int64_t now = jm_clock_mono(&clock), next = now + 100 * JM_NS_PER_MS;
+        jm_recorder_live(b->s->rec, &live);
+        *celsius = live.celsius;
+        if (live.celsius <= b->o->cool_to)
+            return true;
+        if (jm_signals_stop || now >= end)
+            return false;
+        jm_session_progress(b->s, "cool-down", (double)(now - t0) / 1e9, (double)(end - t0) / 1e9, NULL);
+        if (jm_signals_sleep_until(next < end ? next : end))
+            return false;
+    }
+}
+
 /* Nothing is sent, so that each slice begins on a machine as cool as the one before. */
 static int cool_down(struct bench *b, int trial, struct jm_err *err)
 {
     int id;
-    int64_t t0, t1;
-    if (!b->o->cool_down || jm_signals_stop)
+    int64_t t0, t1, most = b->o->cool_down ? b->o->cool_down : isnan(b->o->cool_to) ? 0 : COOL_MOST;
+    char key[64];
+    if (!most || jm_signals_stop)
         return 0;
     int rc = jm_session_begin(b->s, JM_R_COOLDOWN, "cool-down", trial, &id, &t0, err);
     if (rc)
         return rc;
-    jm_session_wait(b->s, "cool-down", t0, t0 + b->o->cool_down);
+    if (isnan(b->o->cool_to)) {
+        jm_session_wait(b->s, "cool-down", t0, t0 + most);
+    } else {
+        double celsius = NAN;
+        bool cool = cooling(b, t0, t0 + most, &celsius);
+        snprintf(key, sizeof key, "window.%d.cooled_to_c", id);
+        if (!isnan(celsius))
+            plan_num(b, key, celsius);
+        if (!cool && !jm_signals_stop && isnan(celsius))
+            jm_cli_say(b->s->cli, "--cool-to: no device shows a temperature; the pause took %.0f s",
+                       (double)most / 1e9);
+        else if (!cool && !jm_signals_stop)
+            jm_cli_say(b->s->cli,
+                       "after a pause of %.0f s the hottest device still has %.0f degrees, not %.0f",
+                       (double)most / 1e9, celsius, b->o->cool_to);
+    }
     return jm_recorder_window_end(b->s->rec, id, &t1, err);
 }
 
@@ -395,65 +434,6 @@ static int under_recording(struct bench *b, struct jm_err *err)
     return rc;
 }
 
-const char *jm_bench_transport(const struct jm_bench_opts *o)
-{
-    enum { AUTO, PLAIN, CURL };
-    bool needed = o->transport == AUTO && (o->proxy || o->http || o->compressed);
-    return o->transport == CURL || needed ? "curl" : "plain";
-}
-
-static int load_config(const struct jm_bench_opts *o, struct jm_cli *cli, const char *url, uint64_t seed,
-                       struct jm_load_cfg *lc, struct jm_err *err)
-{
-    const char *key = o->key_env ? getenv(o->key_env) : NULL;
-    if (o->key_env && (!key || !key[0]))
-        return jm_err_set(err, JM_EUSAGE, "--api-key-env: the environment has no variable %s, or it is empty",
-                          o->key_env);
-    if (o->api && strcmp(o->api, "auto") != 0) {
-        const struct jm_dialect_row *row;
-        struct jm_err why = {0};
-        if (jm_dialect_need(o->api, &row, &why))
-            return jm_err_set(err, JM_EUSAGE, "--api: %s", why.text);
-    }
-    if (o->extra) {
-        struct jm_json *doc = NULL;
-        struct jm_err why = {0};
-        int rc = jm_json_parse(jm_span_of(o->extra), &doc, &why);
-        bool object = !rc && jm_json_is_object(doc);
-        jm_json_free(doc);
-        if (!object)
-            return jm_err_set(err, JM_EUSAGE, "--extra-body: %s; write an object like {\"top_p\": 0.9}",
-                              rc ? why.text : "this is JSON, but no object");
-    }
-    *lc = (struct jm_load_cfg){.url = url,
-                               .api = o->api,
-                               .model = o->model,
-                               .api_key = key,
-                               .concurrency = (int)o->concurrency,
-                               .seed = seed,
-                               .max_requests = o->shape.scenario ? 0 : o->shape.max_requests,
-                               .ignore_eos = o->ignore_eos,
-                               .counts = (enum jm_load_counts)o->counts,
-                               .whole = o->no_stream,
-                               .prompt_ids = o->prompt_ids,
-                               .temperature = o->temperature,
-                               .extra_json = o->extra,
-                               .connect_ns = o->connect,
-                               .header_ns = o->header,
-                               .stall_ns = o->stall,
-                               .total_ns = o->total,
-                               .threads = (int)o->threads,
-                               .ca_file = o->ca_file,
-                               .insecure = o->insecure,
-                               .keep_text = o->keep_text,
-                               .transport = jm_bench_transport(o),
-                               .proxy = o->proxy,
-                               .http = (enum jm_load_http)o->http,
-                               .compressed = o->compressed,
-                               .log = &cli->log};
-    return 0;
-}
-
 /* A plan with an end is measured from its first arrival to its last answer, unless something else is said. */
 static int make_plan(struct bench *b, struct jm_err *err)
 {
@@ -470,12 +450,14 @@ static int make_plan(struct bench *b, struct jm_err *err)
             err, JM_EUSAGE,
             "--trials: this load has an end of its own and cannot be measured again in one run; run "
             "bench several times and compare");
-    if (!b->plan->sequential && (o->order != JM_ORDER_WRITTEN || o->cool_down))
+    if (!b->plan->sequential && (o->order != JM_ORDER_WRITTEN || o->cool_down || !isnan(o->cool_to)))
         return jm_err_set(
             err, JM_EUSAGE,
             "--%s: belongs to slices one after the other (--slices with sequential: true); other loads "
             "go on from trial to trial",
-            o->cool_down ? "cool-down" : "order");
+            o->cool_down        ? "cool-down"
+            : isnan(o->cool_to) ? "order"
+                                : "cool-to");
     return 0;
 }
 
@@ -494,7 +476,7 @@ int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opt
     b->o = o;
     jm_bench_live_init(&b->live);
     pthread_mutex_init(&b->lock, NULL);
-    int rc = load_config(o, cli, url, so->seed < 0 ? 1 : (uint64_t)so->seed, &b->lc, err);
+    int rc = jm_bench_load_cfg(o, cli, url, so->seed < 0 ? 1 : (uint64_t)so->seed, &b->lc, err);
     if (!rc)
         rc = make_plan(b, err);
     if (!rc)

@@ -17,6 +17,7 @@ struct jm_bench_opts {
     int64_t trials, requests, threads;
     int64_t idle, warmup, duration, drain; /* warmup, duration -1: as the plan needs */
     int64_t cool_down;                     /* before each slice in turn but the first; 0: none */
+    double cool_to;                        /* degrees Celsius at which it ends; NAN: time alone */
     int order;                             /* enum jm_bench_order (benchorder.h) */
     int64_t connect, header, stall, total;
     double temperature;
@@ -32,6 +33,9 @@ void jm_bench_opts_init(struct jm_bench_opts *o);
 const char *
 jm_bench_transport(const struct jm_bench_opts *o); /* "plain" or "curl": the one asked for or needed */
 
+/* What the load needs, but for the plan. JM_EUSAGE: an option does not make sense. */
+int jm_bench_load_cfg(const struct jm_bench_opts *o, struct jm_cli *cli, const char *url, uint64_t seed,
+                      struct jm_load_cfg *lc, struct jm_err *err);
 /* Measures into a new run file (s->path) and seals it. Release s afterwards in any case. */
 int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opts *o,
              const struct jm_present *p, const struct jm_session_opts *so, const struct jm_meter_env *env,

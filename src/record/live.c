@@ -37,7 +37,8 @@ void jm_recorder_live(struct jm_recorder *r, struct jm_record_live *out)
     double w[MOST];
     bool has[MOST] = {false};
     int64_t now = jm_clock_mono(&r->clock);
-    *out = (struct jm_record_live){.watts = NAN, .meters = r->n_meters, .failed = jm_record_error(r, NULL)};
+    *out = (struct jm_record_live){
+        .watts = NAN, .celsius = NAN, .meters = r->n_meters, .failed = jm_record_error(r, NULL)};
     out->elapsed_ns = r->started ? now - r->t_start : 0;
     for (size_t i = 0; i < r->n_reader; i++) {
         struct jm_reader *d = r->reader[i];
@@ -48,7 +49,12 @@ void jm_recorder_live(struct jm_recorder *r, struct jm_record_live *out)
     pthread_mutex_lock(&r->live_lock);
     size_t n = r->tree.n < MOST ? r->tree.n : MOST;
     for (size_t i = 0; i < r->n_chan; i++) {
-        int d = r->chan[i].domain;
+        const struct jm_channel *c = &r->chan[i];
+        const struct jm_live_channel *l = &r->live[i];
+        if (c->kind == JM_CH_GAUGE && c->unit == JM_U_CELSIUS && l->has_last && l->last.status == JM_S_OK)
+            out->celsius =
+                fmax(out->celsius, jm_channel_value(c, l->last.value)); /* of a NAN the other one */
+        int d = c->domain;
         double v = watts_of(r, i);
         if (d < 0 || (size_t)d >= n || isnan(v))
             continue;

@@ -94,7 +94,8 @@ const char *jm_idle_kind_name(int kind); /* "unknown", "deep", "loaded", "busy" 
 
 struct jm_record_live { /* for progress lines */
     int64_t elapsed_ns;
-    double watts; /* sum of the power of the widest cut read, NAN: none */
+    double watts;   /* sum of the power of the widest cut read, NAN: none */
+    double celsius; /* of the hottest device, as last read; NAN: none */
     size_t meters_ok, meters;
     uint64_t readings, late;
     int failed; /* JM_E* of the first failed write (JM_EFULL: the disk is full): nothing more is written */

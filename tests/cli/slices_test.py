@@ -89,7 +89,9 @@ class Slices(simnode.NodeCase):
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 80)
 
     def test_slices_in_turn_have_their_own_joules(self):
-        doc = self.bench("--slices", self.path("p.yaml", IN_TURN), "-t", "2s", "-w", "0.3s")
+        doc = self.bench("--slices", self.path("p.yaml", IN_TURN), "-t", "2s", "-w", "0.3s", "--cool-to", "150")
+        cooled = [float(v) for k, v in self.env_rows.items() if k.endswith(".cooled_to_c")]
+        self.assertTrue(len(cooled) == 1 and 0 < cooled[0] <= 150, cooled)  # as cool as that at once: five minutes are not waited for
         windows = [w["name"] for w in doc["windows"] if w["role"] == "measure"]
         self.assertEqual(windows, ["short", "long"])
         for name in windows:
@@ -101,12 +103,14 @@ class Slices(simnode.NodeCase):
 
     def test_slices_in_turn_forth_and_back(self):
         doc = self.bench("--slices", self.path("p.yaml", IN_TURN), "-t", "1s", "-w", "0s", "-n", "2", "--order", "abba",
-                         "--cool-down", "200ms")
+                         "--cool-down", "200ms", "--cool-to", "1")  # which it never is
         windows = [w["name"] for w in doc["windows"] if w["role"] == "measure"]
         self.assertEqual(windows, ["short, trial 1 of 2", "long, trial 1 of 2", "long, trial 2 of 2", "short, trial 2 of 2"])
         self.assertEqual(sum(w["role"] == "cool-down" for w in doc["windows"]), 3)
         self.assertEqual([self.env_rows[k] for k in ("plan.order", "plan.order.0", "plan.order.1", "plan.cool_down_s")],
                          ["abba", "short, long", "long, short", "0.2"])
+        self.assertEqual(self.env_rows["plan.cool_to_c"], "1")
+        self.assertEqual(sum(k.endswith(".cooled_to_c") and float(v) > 1 for k, v in self.env_rows.items()), 3)
         text = subprocess.run([JOULEMARK, "show", self.path("x.jmr")], capture_output=True, text=True).stdout
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 80)
         for name in ("short", "long"):  # over its own trials: half the sum, and t(0.975; 1) = 12.706 halves of the difference
@@ -152,6 +156,7 @@ class Slices(simnode.NodeCase):
                             (["--scenario", "mlperf-server", "--benchmark", "resnet50", "--rate", "1/s"], "is not known"),
                             (["--scenario", "mlperf-offline"], "needs --benchmark"),
                             (["--cool-down", "5s", "-n", "2"], "--cool-down: belongs to slices one after the other"),
+                            (["--cool-to", "45"], "--cool-to: belongs to slices one after the other"),
                             (["--ramp", "1/s..2/s over 5s", "-n", "2"], "--trials: this load has an end of its own")):
             r = subprocess.run([JOULEMARK, "bench", self.where["url"], "-o", self.path("y.jmr"), *args], env=self.env,
                                capture_output=True, text=True, stdin=subprocess.DEVNULL)
