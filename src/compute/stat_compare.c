@@ -197,7 +197,7 @@ static double given(const struct chosen *w, double mu)
 static double mu_at(const struct chosen *w, double p)
 {
     double lo = w->x - w->c * w->se, hi = w->x + w->c * w->se;
-    for (int i = 0; i < 200 && hi - lo > 1e-14 * (fabs(lo) + fabs(hi)); i++) {
+    for (int i = 0; i < 200 && hi - lo > 1e-13 * w->se; i++) {
         double mid = lo + (hi - lo) / 2;
         if (given(w, mid) > p)
             lo = mid;

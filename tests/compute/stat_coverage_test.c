@@ -229,7 +229,7 @@ static void blocks(void **state)
         double x[N], e[N], tok[N];
         struct jm_rng r;
         struct jm_bootstrap b;
-        struct jm_bootstrap_opts o = {.block = BLOCK, .reps = 499, .seed = i};
+        struct jm_bootstrap_opts o = {.block = BLOCK, .reps = 299, .seed = i};
         jm_rng_init_stream(&r, 606, i);
         series(&r, x, e, tok, N);
         assert_int_equal(jm_stat_bootstrap(N, jm_stat_mean_of, x, &o, &b, NULL), 0);
@@ -244,7 +244,7 @@ static void blocks(void **state)
 
 static void batches(void **state)
 {
-    enum { N = 1200 };
+    enum { N = 1000 };
     size_t mean = 0, ratio = 0, drift = 0;
     double x[N], e[N], tok[N];
     (void)state;
