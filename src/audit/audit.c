@@ -591,5 +591,12 @@ int jm_audit(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
     for (size_t i = 0; !rc && i < r->n_sliced; i++)
         rc = judge(r, &ix, &r->sliced[i], err);
     index_release(&ix);
+    for (size_t i = 0; !rc && i < r->n_impacts; i++) { /* no better than the energy that they are made of */
+        struct jm_impact *m = &r->impacts[i];
+        const struct jm_quantity *q = &r->results[m->base].q;
+        m->x.q.validity = m->x.q.have ? q->validity : JM_V_INVALID;
+        if (m->x.q.have || !m->x.q.reasons || !q->have)
+            m->x.q.reasons = q->reasons;
+    }
     return rc;
 }

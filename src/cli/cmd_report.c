@@ -51,6 +51,7 @@ static const struct jm_opt table[] = {
     JM_OPTS_CALIBRATION(opts, present),
     JM_OPTS_PRESENT(opts, present),
     JM_OPTS_SLO(opts, present),
+    JM_OPTS_FACTORS(opts, present),
     JM_OPTS_COMMON,
     {NULL}};
 

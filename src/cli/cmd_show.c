@@ -59,6 +59,7 @@ static const struct jm_opt table[] = {
     JM_OPTS_CALIBRATION(opts, present),
     JM_OPTS_PRESENT(opts, present),
     JM_OPTS_SLO(opts, present),
+    JM_OPTS_FACTORS(opts, present),
     JM_OPTS_COMMON,
     {NULL}};
 
@@ -80,6 +81,7 @@ const struct jm_cmd jm_cmd_show = {
         "joulemark show run.jmr --explain tpot # vLLM, SGLang, AIPerf, guidellm ... of the same run\n"
         "joulemark show run.jmr --reconcile # every instrument from the wall to the GPU\n"
         "joulemark show run.jmr --calibration node.jmcal # the wall of a run that knows only its GPUs\n"
+        "joulemark show run.jmr --carbon FR,DE,ES --price FR=0.058,DE=0.091 --pue 1.4 # money and carbon\n"
         "joulemark show run.jmr --format csv -o run.csv # every result, one a line",
     .opts = table,
     .opts_size = sizeof(struct opts),

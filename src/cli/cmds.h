@@ -12,6 +12,7 @@
     X(characterize)                                                                                          \
     X(demo)                                                                                                  \
     X(export)                                                                                                \
+    X(factors)                                                                                               \
     X(help)                                                                                                  \
     X(idle)                                                                                                  \
     X(import)                                                                                                \

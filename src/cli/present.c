@@ -11,6 +11,7 @@
 #include "compute/calibrated.h"
 #include "compute/compute.h"
 #include "compute/correct.h"
+#include "factor/factor.h"
 #include "show/explain.h"
 #include "show/show.h"
 
@@ -24,6 +25,11 @@ void jm_present_init(struct jm_present *p)
 int jm_present_pue(void *at, const char *text, struct jm_err *err)
 {
     return jm_pue_parse(text, at, err);
+}
+
+int jm_present_embodied(void *at, const char *text, struct jm_err *err)
+{
+    return jm_embodied_parse(text, at, err);
 }
 
 /* The contract that a run was recorded under holds until another one is given. */
@@ -50,6 +56,9 @@ static void options(const struct jm_run *run, const struct jm_present *p, struct
     if (p->level > 0)
         c->level = p->level;
     c->pue = p->pue;
+    c->embodied = p->embodied;
+    if (p->wue > 0)
+        c->wue = p->wue;
     if (p->idle_w > 0)
         c->idle_w = p->idle_w;
 }
@@ -67,6 +76,7 @@ struct carried {
     struct jm_calibration *c;
     struct jm_passport_file *passport;
     size_t n;
+    struct jm_factor_set factors;
     char note[JM_CAL_NOTE];
 };
 
@@ -93,6 +103,30 @@ static int passports(const struct jm_run *run, const struct jm_present *p, struc
     return rc;
 }
 
+static int factors(const struct jm_present *p, struct carried *x, struct jm_compute_opts *o,
+                   struct jm_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < p->factors.n; i++)
+        if ((rc = jm_factor_open(p->factors.item[i], p->zoneinfo, &x->factors, err)))
+            jm_err_prefix(err, "--factors");
+    for (size_t i = 0; !rc && i < p->carbon.n; i++)
+        if ((rc = jm_factor_carbon_given(p->carbon.item[i], &x->factors, err)))
+            jm_err_prefix(err, "--carbon");
+    for (size_t i = 0; !rc && i < p->price.n; i++)
+        if ((rc = jm_factor_price_given(p->price.item[i], &x->factors, err)))
+            jm_err_prefix(err, "--price");
+    if (!rc)
+        rc = jm_factor_check(&x->factors, err);
+    if (!rc && p->embodied.grams > 0 && !x->factors.n)
+        rc =
+            jm_err_set(err, JM_EUSAGE,
+                       "--embodied: the Software Carbon Intensity needs a carbon factor by location too; add "
+                       "--carbon or --factors");
+    o->factors = &x->factors;
+    return rc;
+}
+
 /* The calibration that is to be carried to the run, held against it. */
 static int carry(const struct jm_run *run, const struct jm_present *p, struct carried *x,
                  struct jm_compute_opts *o, struct jm_err *err)
@@ -100,6 +134,8 @@ static int carry(const struct jm_run *run, const struct jm_present *p, struct ca
     struct jm_str s;
     *x = (struct carried){0};
     int rc = passports(run, p, x, o, err);
+    if (!rc)
+        rc = factors(p, x, o, err);
     if (rc)
         return rc;
     if (!p->calibration)
@@ -130,6 +166,7 @@ static void carried_release(struct carried *x)
     for (size_t i = 0; i < x->n; i++)
         jm_passport_release(&x->passport[i].p);
     free(x->passport);
+    jm_factor_set_release(&x->factors);
 }
 
 int jm_present_report(const struct jm_run *run, const struct jm_present *p, struct jm_report **report,

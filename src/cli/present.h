@@ -5,6 +5,7 @@
 #define JM_CLI_PRESENT_H
 
 #include "cli/cli.h"
+#include "model/embodied.h"
 #include "model/pue.h"
 #include "model/words.h"
 
@@ -16,6 +17,10 @@ struct jm_present {
     const char *calibration; /* file; NULL: none */
     struct jm_opt_list passports;
     bool allow_machine, allow_driver;
+    struct jm_opt_list carbon, price, factors;
+    const char *zoneinfo;
+    double wue; /* L/kWh, 0: not given */
+    struct jm_embodied embodied;
     bool all, ascii, no_script, reconcile;
     const char *explain; /* show: a metric, NULL otherwise */
 };
@@ -23,6 +28,8 @@ struct jm_present {
 void jm_present_init(struct jm_present *p);
 /* Parser of --pue; at: struct jm_pue. */
 int jm_present_pue(void *at, const char *text, struct jm_err *err);
+/* Parser of --embodied; at: struct jm_embodied. */
+int jm_present_embodied(void *at, const char *text, struct jm_err *err);
 
 /* Rows for the member `m` (a struct jm_present) of struct s. */
 #define JM_OPTS_SLO(s, m)                                                                                    \
@@ -69,6 +76,48 @@ int jm_present_pue(void *at, const char *text, struct jm_err *err);
         "allow-driver", 0, JM_OPT_FLAG, offsetof(struct s, m.allow_driver),                                  \
             .help = "With --calibration or --passport: of another driver all the same; it stands in the "    \
                     "evidence."                                                                              \
+    }
+#define JM_OPTS_FACTORS(s, m)                                                                                 \
+    {"carbon",                                                                                                \
+     0,                                                                                                       \
+     JM_OPT_LIST,                                                                                             \
+     offsetof(struct s, m.carbon),                                                                            \
+     .arg = "ZONES",                                                                                          \
+     .group = "Money, carbon and water",                                                                      \
+     .help = "Countries of the shipped yearly table (FR,DE,ES; life-cycle factors), or factors of your own "  \
+             "with unit and year: FR=40g/kWh@2024:generation. Behind another colon residual or "              \
+             "contract=ID makes one market-based. Repeatable."},                                              \
+        {"price",                                                                                             \
+         0,                                                                                                   \
+         JM_OPT_LIST,                                                                                         \
+         offsetof(struct s, m.price),                                                                         \
+         .arg = "PRICES",                                                                                     \
+         .help = "Price of electricity by zone: FR=0.058,DE=91EUR/MWh. A bare number is of a kilowatt-hour "  \
+                 "in the country's currency. Repeatable; one a zone."},                                       \
+        {"factors",                                                                                           \
+         0,                                                                                                   \
+         JM_OPT_LIST,                                                                                         \
+         offsetof(struct s, m.factors),                                                                       \
+         .arg = "FILE",                                                                                       \
+         .help = "Factors by time: a stored answer of Electricity Maps, the UK Carbon Intensity API, "        \
+                 "WattTime or ENTSO-E, a CSV, or a time-of-use tariff in YAML (docs/factors.md). "            \
+                 "Repeatable."},                                                                              \
+        {"zoneinfo",                                                                                          \
+         0,                                                                                                   \
+         JM_OPT_STR,                                                                                          \
+         offsetof(struct s, m.zoneinfo),                                                                      \
+         .arg = "DIR",                                                                                        \
+         .help = "Time zones for tariffs.",                                                                   \
+         .deflt = "/usr/share/zoneinfo"},                                                                     \
+        {"wue",          0,                                                                                   \
+         JM_OPT_NUM,     offsetof(struct s, m.wue),                                                           \
+         1e-6,           100,                                                                                 \
+         .arg = "L/KWH", .help = "Water that the site uses a kilowatt-hour of IT energy (ISO/IEC 30134-9)."}, \
+    {                                                                                                         \
+        "embodied", 0, JM_OPT_PARSE, offsetof(struct s, m.embodied),                                          \
+            .parse = jm_present_embodied, .arg = "MASS",                                                      \
+            .help = "Embodied emissions of the machine and its life, 1312kg,life=4y (share=0.5 and "          \
+                    "source=TEXT may follow): gives the Software Carbon Intensity (ISO/IEC 21031)."           \
     }
 #define JM_OPTS_PRESENT(s, m)                                                                                \
     {"profile",                                                                                              \

@@ -151,6 +151,8 @@ int jm_results_facility(struct jm_calc *c, const struct jm_calc_window *w, const
 int jm_results_between(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_cut *gpu,
                        const struct jm_cut *device, const struct jm_cut *wall);
 int jm_results_trials(struct jm_calc *c);
+/* compute/impact.c: what the results cost and emit. After the results over trials. */
+int jm_impacts_make(struct jm_calc *c);
 /* compute/groups.c: replicas and pools of a merged run. */
 int jm_groups_make(struct jm_calc *c);
 /* compute/latency.c */

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "model/embodied.h"
+#include "model/factor.h"
 #include "model/pue.h"
 #include "model/report.h"
 #include "run/run.h"
@@ -36,6 +38,9 @@ struct jm_compute_opts {
     struct jm_cal_points *collect; /* of node and wall: filled with the windows' points; NULL: not wanted */
     double idle_w; /* NAN: none; loaded idle power of the whole system (wall, node), W, for net figures
                     * where the run has no idle window */
+    const struct jm_factor_set *factors; /* money, carbon and water are made of; NULL: none */
+    double wue;                          /* of the site, L a kWh of IT energy; NAN */
+    struct jm_embodied embodied;         /* mass 0: none */
     int columns;   /* of series for pictures; 0: 800 */
 };
 

@@ -18,6 +18,7 @@ void jm_compute_defaults(struct jm_compute_opts *o)
                                   .slo = {NAN, NAN, NAN},
                                   .level = 0.95,
                                   .idle_w = NAN,
+                                  .wue = NAN,
                                   .columns = 800};
 }
 
@@ -241,6 +242,8 @@ static int fill(struct jm_calc *c)
         rc = jm_results_slices(c);
     if (!rc)
         rc = jm_results_trials(c);
+    if (!rc)
+        rc = jm_impacts_make(c);
     if (!rc)
         rc = jm_groups_make(c);
     if (!rc)

@@ -158,6 +158,16 @@ struct jm_reconcile_row *jm_report_reconcile(struct jm_report *r)
     return x;
 }
 
+struct jm_impact *jm_report_impact(struct jm_report *r)
+{
+    struct jm_impact *x = grow((void **)&r->impacts, &r->n_impacts, &r->cap_impacts, sizeof *x);
+    if (x) {
+        x->factor = -1;
+        x->mean = NAN;
+    }
+    return x;
+}
+
 struct jm_series *jm_report_series(struct jm_report *r, size_t n)
 {
     double *v = jm_report_alloc(r, 2 * n * sizeof *v);

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "model/channel.h"
+#include "model/factor.h"
 #include "model/request.h"
 #include "model/window.h"
 #include "model/words.h"
@@ -266,6 +267,19 @@ struct jm_group_energy {
     enum jm_provenance provenance;
 };
 
+/* Money, carbon or water of an energy, by one factor. */
+struct jm_impact {
+    struct jm_result x; /* as every result; unit by the factor */
+    size_t base;        /* result that it is made of */
+    int factor;         /* of report->factors; -1: none */
+    const char *zone;   /* "FR" */
+    double mean;        /* of the factor over the window, weighed by the energy; NAN */
+    double estimated;   /* share of it that the source itself calls estimated or forecast */
+    bool even;          /* the factor changed inside and the readings are too coarse to say how much energy fell
+                           in each part: it was spread evenly */
+    const char *why;    /* a sentence: why there is no value; NULL */
+};
+
 struct jm_report {
     /* run */
     const char *id, *label, *file, *sha256 /* NULL: not sealed */, *created, *kind /* recorded|imported */,
@@ -313,6 +327,11 @@ struct jm_report {
     struct jm_claim *claims; /* of an imported run */
     size_t n_claims;
     bool has_requests;
+    struct jm_factor *factors; /* what energies were multiplied by, without their steps */
+    size_t n_factors;
+    struct jm_impact *impacts;
+    size_t n_impacts, cap_impacts;
+    const char *impact_note; /* what to know of the boundary they are at; NULL */
     struct jm_lag_row *lags; /* of a run with steps of load */
     int lag_reference;       /* channel that lags are behind; -1: the steps themselves */
     size_t n_lags;
@@ -340,6 +359,7 @@ struct jm_finding *jm_report_finding(struct jm_report *r, const char *id, enum j
                                      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 struct jm_energy_row *jm_report_energy(struct jm_report *r);
 struct jm_reconcile_row *jm_report_reconcile(struct jm_report *r);
+struct jm_impact *jm_report_impact(struct jm_report *r);
 struct jm_series *jm_report_series(struct jm_report *r, size_t n);
 struct jm_histogram *jm_report_hist(struct jm_report *r, size_t n);
 /* First result with this metric (and boundary unless JM_B_NONE, and window unless -2), or NULL. */

@@ -36,6 +36,17 @@ void jm_csv_add_number(struct jm_str *s, double v)
     }
 }
 
+/* Between quotes that are there already. */
+static void inside(struct jm_str *s, const char *t)
+{
+    struct jm_span c;
+    for (const char *p = t; (p = jm_fmt_next(p, &c));) {
+        if (c.n == 1 && *c.p == '"')
+            jm_str_addc(s, '"');
+        jm_str_addspan(s, c);
+    }
+}
+
 static void text(struct jm_str *s, const char *t, bool last)
 {
     jm_csv_add_text(s, t);
@@ -54,8 +65,9 @@ int jm_show_csv(const struct jm_report *r, const struct jm_show_opts *o, struct 
     jm_str_adds(s, "run,metric,boundary,set,window,trial,quantile,n,value,unit,lo,hi,level,numerator,"
                    "denominator,have,of,provenance,"
                    "profile,validity,reasons,instrument\r\n");
-    for (size_t i = 0; i < r->n_results; i++) {
-        const struct jm_result *x = &r->results[i];
+    for (size_t i = 0; i < r->n_results + r->n_impacts; i++) { /* of an impact the instrument is the factor */
+        const struct jm_impact *m = i < r->n_results ? NULL : &r->impacts[i - r->n_results];
+        const struct jm_result *x = m ? &m->x : &r->results[i];
         bool in = x->q.have && x->q.u.method;
         text(s, r->id, false);
         text(s, x->metric, false);
@@ -78,6 +90,17 @@ int jm_show_csv(const struct jm_report *r, const struct jm_show_opts *o, struct 
         text(s, jm_profile_name((int)r->profile), false);
         text(s, jm_validity_name((int)x->q.validity), false);
         text(s, x->q.reasons, false);
+        if (m && m->factor >= 0) {
+            const struct jm_factor *f = &r->factors[m->factor];
+            jm_str_addc(s, '"');
+            inside(s, f->zone);
+            jm_str_adds(s, ", ");
+            inside(s, f->vintage);
+            jm_str_adds(s, ", ");
+            inside(s, f->source);
+            jm_str_adds(s, "\"\r\n");
+            continue;
+        }
         text(s, x->instrument, true);
     }
     return jm_str_ok(s, "the CSV of the report", err);

@@ -16,6 +16,9 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
 /* json.c: a member that is left out where there is no text; a numerator or denominator with its name, left
  * out without one. */
 struct jm_jsonw;
+/* m: of an impact, NULL of a plain result */
+void jm_show_json_result(struct jm_jsonw *w, const struct jm_report *r, const struct jm_result *x,
+                         const struct jm_impact *m);
 void jm_show_json_text(struct jm_jsonw *w, const char *key, const char *s);
 void jm_show_json_part(struct jm_jsonw *w, const char *key, const char *name, double v);
 /* csv.c: a cell, quoted where it must be; nothing for NULL and NaN. */

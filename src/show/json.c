@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "show/claims.h"
 #include "show/groups.h"
+#include "show/impact.h"
 #include "show/engine.h"
 #include "show/lags.h"
 #include "show/passports.h"
@@ -81,12 +82,24 @@ void jm_show_json_part(struct jm_jsonw *w, const char *key, const char *name, do
     jm_jsonw_end(w);
 }
 
-static void result(struct jm_jsonw *w, const struct jm_report *r, const struct jm_result *x)
+void jm_show_json_result(struct jm_jsonw *w, const struct jm_report *r, const struct jm_result *x,
+                         const struct jm_impact *m)
 {
     jm_jsonw_object(w);
     jm_jsonw_kstr(w, "metric", x->metric);
     jm_jsonw_kstr(w, "boundary", jm_boundary_name((int)x->q.boundary));
     jm_show_json_text(w, "set", x->set);
+    if (m) {
+        jm_show_json_text(w, "zone", m->zone);
+        if (m->factor >= 0)
+            jm_jsonw_ki64(w, "factor", m->factor);
+        jm_jsonw_knum(w, "factor_mean", m->mean);
+        if (m->estimated > 0)
+            jm_jsonw_knum(w, "factor_estimated_share", m->estimated);
+        if (m->even)
+            jm_jsonw_kbool(w, "spread_evenly", true);
+        jm_show_json_text(w, "why", m->why);
+    }
     if (x->window >= 0)
         jm_jsonw_kstr(w, "window", r->windows[x->window].name);
     if (x->trial >= 0)
@@ -353,12 +366,13 @@ int jm_show_json(const struct jm_report *r, const struct jm_show_opts *o, struct
     jm_jsonw_key(&w, "results");
     jm_jsonw_array(&w);
     for (size_t i = 0; i < r->n_results; i++)
-        result(&w, r, &r->results[i]);
+        jm_show_json_result(&w, r, &r->results[i], NULL);
     for (size_t i = 0; i < r->n_sliced; i++)
-        result(&w, r, &r->sliced[i]);
+        jm_show_json_result(&w, r, &r->sliced[i], NULL);
     jm_jsonw_end(&w);
     slices(&w, r);
     jm_groups_json(&w, r);
+    jm_show_impact_json(&w, r);
     energy(&w, r);
     jm_reconcile_json(&w, r);
     requests(&w, r);

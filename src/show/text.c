@@ -11,6 +11,7 @@
 #include "show/passports.h"
 #include "show/fmt.h"
 #include "show/formats.h"
+#include "show/impact.h"
 #include "show/load.h"
 #include "show/reconcile.h"
 #include "show/slices.h"
@@ -415,6 +416,7 @@ int jm_show_text(const struct jm_report *r, const struct jm_show_opts *opts, str
     head(&o);
     headline(&o);
     energies(&o);
+    jm_show_impact_text(&o);
     if (opts->reconcile)
         jm_reconcile_text(&o);
     slices(&o);

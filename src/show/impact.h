@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run costs and emits, by zone. Nothing where no factor was given. */
+#ifndef JM_SHOW_IMPACT_H
+#define JM_SHOW_IMPACT_H
+
+#include "base/json.h"
+#include "show/text_out.h"
+
+void jm_show_impact_text(struct jm_out *o);
+/* "factors" and "impacts" (docs/show-json.md). */
+void jm_show_impact_json(struct jm_jsonw *w, const struct jm_report *r);
+
+/* A row of the table. */
+struct jm_impact_zone {
+    const char *zone, *name;
+    const struct jm_factor *price, *carbon;           /* NULL: none */
+    const struct jm_impact *cost_mtok, *cost_request; /* NULL: none */
+    const struct jm_impact *carbon_mtok, *carbon_request;
+    double price_mean, carbon_mean; /* over the window; NAN */
+};
+/* Row i: of each zone and kind of carbon factor one, prices beside their zone; false behind the last. window:
+ * that the rows are of (jm_impact_window). */
+bool jm_impact_zone(const struct jm_report *r, size_t i, int window, struct jm_impact_zone *out);
+/* Over trials where such results are, else the first measure window; -2: there is none. */
+int jm_impact_window(const struct jm_report *r);
+
+#endif

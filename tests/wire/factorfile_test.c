@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stored answers of the services that give factors, and tables of them. The shapes are those of the services'
+ * own documentation; expected values follow by hand from what stands in each text. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "wire/factorfile.h"
+#include "wire/tzif.h"
+
+#define NEAR(got, want)                                                                                      \
+    assert_true(fabs((double)(got) - (double)(want)) <= 1e-9 * fabs((double)(want)) + 1e-12)
+#define H(y, mo, d, h) (jm_time_unix(y, mo, d, h, 0, 0) * JM_NS_PER_S)
+
+static struct jm_factor_set set;
+static struct jm_err err;
+
+static int read_it(const char *text)
+{
+    jm_factor_set_release(&set);
+    err = (struct jm_err){0};
+    return jm_factor_file(jm_span_of(text), &set, &err);
+}
+
+static double mean(size_t f, int64_t t0, int64_t t1)
+{
+    struct jm_factor_mean m;
+    assert_true(f < set.n);
+    jm_factor_mean(&set.f[f], t0, t1, &m);
+    return m.value;
+}
+
+static void refused(const char *text, int code, const char *says)
+{
+    assert_int_equal(read_it(text), code);
+    if (!strstr(err.text, says))
+        fail_msg("\"%s\" does not say \"%s\"", err.text, says);
+    assert_int_equal(set.n, 0);
+}
+
+static void electricity_maps(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        read_it("{\"zone\":\"DE\",\"carbonIntensity\":322,\"datetime\":\"2019-05-21T00:00:00.000Z\","
+                "\"updatedAt\":\"2022-04-07T15:32:21.002Z\",\"emissionFactorType\":\"lifecycle\","
+                "\"isEstimated\":false,\"temporalGranularity\":\"hourly\"}"),
+        0);
+    assert_int_equal(set.n, 1);
+    assert_int_equal(set.f[0].kind, JM_FACTOR_LIFECYCLE);
+    assert_non_null(jm_factor_scope2(&set.f[0]));
+    NEAR(mean(0, H(2019, 5, 21, 0), H(2019, 5, 21, 1)), 322);
+    assert_true(isnan(mean(0, H(2019, 5, 21, 0), H(2019, 5, 21, 2)))); /* the next hour is not known */
+    /* a history in any order, one hour null and one estimated */
+    assert_int_equal(
+        read_it("{\"zone\":\"FR\",\"history\":["
+                "{\"zone\":\"FR\",\"carbonIntensity\":40,\"datetime\":\"2026-03-29T01:00:00.000Z\","
+                "\"emissionFactorType\":\"direct\",\"isEstimated\":true,\"estimationMethod\":\"X\"},"
+                "{\"zone\":\"FR\",\"carbonIntensity\":20,\"datetime\":\"2026-03-29T00:00:00.000Z\","
+                "\"emissionFactorType\":\"direct\",\"isEstimated\":false},"
+                "{\"zone\":\"FR\",\"carbonIntensity\":null,\"datetime\":\"2026-03-29T02:00:00.000Z\","
+                "\"emissionFactorType\":\"direct\",\"isEstimated\":false},"
+                "{\"zone\":\"FR\",\"carbonIntensity\":60,\"datetime\":\"2026-03-29T03:00:00.000Z\","
+                "\"emissionFactorType\":\"direct\",\"isEstimated\":false}]}"),
+        0);
+    assert_null(jm_factor_scope2(&set.f[0]));
+    NEAR(mean(0, H(2026, 3, 29, 0), H(2026, 3, 29, 2)), 30);
+    struct jm_factor_mean m;
+    jm_factor_mean(&set.f[0], H(2026, 3, 29, 0), H(2026, 3, 29, 4), &m);
+    assert_true(isnan(m.value)); /* null is missing, and missing is not 0 */
+    NEAR(m.covered, 0.75);
+    NEAR(m.estimated, 1.0 / 3);
+    assert_true(m.missing == H(2026, 3, 29, 2));
+    /* a forecast is one; without a type the kind is not known */
+    assert_int_equal(read_it("{\"zone\":\"DE\",\"forecast\":[{\"carbonIntensity\":300,\"datetime\":"
+                             "\"2026-01-01T00:00:00Z\"},{\"carbonIntensity\":310,\"datetime\":"
+                             "\"2026-01-01T01:00:00Z\"}],\"updatedAt\":\"2026-01-01T00:00:00Z\"}"),
+                     0);
+    assert_true(set.f[0].step[0].estimated);
+    assert_int_equal(set.f[0].kind, JM_FACTOR_UNKNOWN);
+    assert_non_null(jm_factor_scope2(&set.f[0]));
+    refused("{\"error\":\"Invalid auth-token\"}", JM_EUSAGE, "Invalid auth-token");
+    /* a downloaded table has both kinds */
+    assert_int_equal(
+        read_it(
+            "Datetime (UTC),Country,Zone name,Zone id,Carbon intensity gCO₂eq/kWh (direct),Carbon intensity "
+            "gCO₂eq/kWh (Life cycle),Data source,Data estimated\n"
+            "2024-01-01 00:00:00,France,France,FR,20.5,45,entsoe,False\n"
+            "2024-01-01 01:00:00,France,France,FR,21.5,47,entsoe,True\n"),
+        0);
+    assert_int_equal(set.n, 2);
+    NEAR(mean(0, H(2024, 1, 1, 0), H(2024, 1, 1, 2)), 21);
+    NEAR(mean(1, H(2024, 1, 1, 0), H(2024, 1, 1, 2)), 46);
+    assert_int_equal(set.f[0].kind, JM_FACTOR_GENERATION);
+    assert_int_equal(set.f[1].kind, JM_FACTOR_LIFECYCLE);
+}
+
+static void uk(void **state)
+{
+    (void)state;
+    assert_int_equal(read_it("{\"data\":[{\"from\":\"2020-05-24T20:30Z\",\"to\":\"2020-05-24T21:00Z\","
+                             "\"intensity\":{\"forecast\":"
+                             "146,\"actual\":150,\"index\":\"low\"}},{\"from\":\"2020-05-24T21:00Z\",\"to\":"
+                             "\"2020-05-24T21:30Z\","
+                             "\"intensity\":{\"forecast\":148,\"actual\":null,\"index\":\"low\"}}]}"),
+                     0);
+    int64_t t = H(2020, 5, 24, 20) + 1800 * JM_NS_PER_S;
+    NEAR(mean(0, t, t + 3600 * JM_NS_PER_S), 149); /* (150 + 148) / 2 */
+    assert_true(!set.f[0].step[0].estimated && set.f[0].step[1].estimated);
+    assert_null(jm_factor_scope2(&set.f[0]));
+    assert_string_equal(set.f[0].licence, "CC BY 4.0");
+    refused("{\"error\":{\"code\":\"400 Bad Request\",\"message\":\"Please enter a valid date\"}}", JM_EUSAGE,
+            "valid date");
+    refused("{\"data\":[{\"from\":\"2020-05-24T21:30Z\",\"to\":\"2020-05-24T21:00Z\",\"intensity\":{"
+            "\"forecast\":146,"
+            "\"actual\":1}}]}",
+            JM_EPARSE, "ends before it begins");
+}
+
+static void watttime(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"data\":[{\"point_time\":\"2026-04-01T00:00:00+00:00\",\"value\":1000},"
+        "{\"point_time\":\"2026-04-01T00:05:00+00:00\",\"value\":500}],"
+        "\"meta\":{\"data_point_period_seconds\":300,\"region\":\"CAISO_NORTH\",\"units\":"
+        "\"lbs_co2_per_mwh\",\"signal_type\":\"%s\",\"model\":{\"date\":\"2026-03-01\"}}}";
+    char buf[1024];
+    snprintf(buf, sizeof buf, text, "co2_moer");
+    assert_int_equal(read_it(buf), 0);
+    /* 750 lb/MWh x 453.59237 g / 1000 */
+    NEAR(mean(0, H(2026, 4, 1, 0), H(2026, 4, 1, 0) + 600 * JM_NS_PER_S), 340.1942775);
+    assert_true(set.f[0].marginal);
+    assert_true(strstr(jm_factor_scope2(&set.f[0]), "marginal") != NULL);
+    snprintf(buf, sizeof buf, text, "co2_aoer");
+    assert_int_equal(read_it(buf), 0);
+    assert_null(jm_factor_scope2(&set.f[0]));
+    snprintf(buf, sizeof buf, text, "health_damage");
+    refused(buf, JM_EUSAGE, "no carbon intensity");
+}
+
+/* Two hours: 600 MW of nuclear and 400 MW of gas; then gas falls to 0 and 600 MW of nuclear stay (not
+ * repeated: curve A03). Pumping is consumption and no source. */
+#define POINTS(a, b) "<Point><position>1</position><quantity>" a "</quantity></Point>" b
+static const char entsoe_text[] =
+    "<?xml version=\"1.0\"?><GL_MarketDocument "
+    "xmlns=\"urn:iec62325.351:tc57wg16:451-6:generationloaddocument:3:0\">"
+    "<mRID>1</mRID><type>A75</type><time_Period.timeInterval><start>2026-03-29T00:00Z</"
+    "start><end>2026-03-29T02:00Z"
+    "</end></time_Period.timeInterval>"
+    "<TimeSeries><mRID>1</mRID><inBiddingZone_Domain.mRID codingScheme=\"A01\">10YFR-RTE------C"
+    "</inBiddingZone_Domain.mRID><quantity_Measure_Unit.name>MAW</quantity_Measure_Unit.name><curveType>A03</"
+    "curveType>"
+    "<MktPSRType><psrType>B14</psrType></MktPSRType><Period><timeInterval><start>2026-03-29T00:00Z</"
+    "start><end>"
+    "2026-03-29T02:00Z</end></timeInterval><resolution>PT60M</resolution>" POINTS(
+        "600", "") "</Period></TimeSeries>"
+                   "<TimeSeries><mRID>2</mRID><inBiddingZone_Domain.mRID "
+                   "codingScheme=\"A01\">10YFR-RTE------C"
+                   "</inBiddingZone_Domain.mRID><curveType>A03</curveType><MktPSRType><psrType>B04</"
+                   "psrType></MktPSRType><Period>"
+                   "<timeInterval><start>2026-03-29T00:00Z</start><end>2026-03-29T02:00Z</end></"
+                   "timeInterval><resolution>PT60M"
+                   "</resolution>" POINTS("400", "<Point><position>2</position><quantity>0</quantity></"
+                                                 "Point>") "</Period></TimeSeries>"
+                                                           "<TimeSeries><mRID>3</"
+                                                           "mRID><outBiddingZone_Domain.mRID "
+                                                           "codingScheme=\"A01\">10YFR-RTE------C"
+                                                           "</outBiddingZone_Domain.mRID><curveType>A03</"
+                                                           "curveType><MktPSRType><psrType>B10</psrType></"
+                                                           "MktPSRType><Period>"
+                                                           "<timeInterval><start>2026-03-29T00:00Z</"
+                                                           "start><end>2026-03-29T02:00Z</end></"
+                                                           "timeInterval><resolution>PT60M"
+                                                           "</resolution>" POINTS(
+                                                               "999", "") "</Period></TimeSeries></"
+                                                                          "GL_MarketDocument>";
+
+static void entsoe(void **state)
+{
+    (void)state;
+    assert_int_equal(read_it(entsoe_text), 0);
+    assert_int_equal(set.n, 2);
+    assert_string_equal(set.f[0].zone, "FR");
+    /* direct: 0.4 x 370 = 148; life cycle: 0.6 x 12 + 0.4 x 490 = 203.2 */
+    NEAR(mean(0, H(2026, 3, 29, 0), H(2026, 3, 29, 1)), 148);
+    NEAR(mean(1, H(2026, 3, 29, 0), H(2026, 3, 29, 1)), 203.2);
+    NEAR(mean(0, H(2026, 3, 29, 1), H(2026, 3, 29, 2)), 0);
+    NEAR(mean(1, H(2026, 3, 29, 1), H(2026, 3, 29, 2)), 12);
+    assert_null(jm_factor_scope2(&set.f[0]));
+    assert_non_null(jm_factor_scope2(&set.f[1]));
+    refused(
+        "<Acknowledgement_MarketDocument><Reason><code>999</code><text>No matching data found</text></Reason>"
+        "</Acknowledgement_MarketDocument>",
+        JM_EUSAGE, "No matching data found");
+    /* a file that was cut is no short one */
+    char cut[sizeof entsoe_text];
+    snprintf(cut, sizeof cut - 40, "%s", entsoe_text);
+    assert_int_equal(read_it(cut), JM_EPARSE);
+    assert_int_equal(
+        read_it(
+            "<Publication_MarketDocument><type>A44</type><TimeSeries><in_Domain.mRID>10Y1001A1001A82H</"
+            "in_Domain.mRID>"
+            "<currency_Unit.name>EUR</currency_Unit.name><price_Measure_Unit.name>MWH</"
+            "price_Measure_Unit.name>"
+            "<curveType>A03</curveType><Period><timeInterval><start>2026-03-28T23:00Z</"
+            "start><end>2026-03-29T22:00Z"
+            "</end></timeInterval><resolution>PT60M</resolution><Point><position>1</position><price.amount>91"
+            "</price.amount></Point><Point><position>23</position><price.amount>-5</price.amount></Point></"
+            "Period>"
+            "</TimeSeries></Publication_MarketDocument>"),
+        0);
+    assert_string_equal(set.f[0].unit, "EUR/kWh");
+    assert_int_equal(set.f[0].n, 23); /* the day on which clocks go forward has 23 hours */
+    NEAR(mean(0, H(2026, 3, 28, 23), H(2026, 3, 29, 21)), 0.091);
+    NEAR(mean(0, H(2026, 3, 29, 21), H(2026, 3, 29, 22)), -0.005);
+    assert_true(jm_factor_same_zone(set.f[0].zone, "DE"));
+}
+
+static void tables(void **state)
+{
+    (void)state;
+    assert_int_equal(read_it("# of our own\nzone,start,value,unit,kind,source,licence\n"
+                             "FR,2026-03-29T00:00Z,0.02,kgCO2e/kWh,generation,\"RTE, eCO2mix\",ODbL\n"
+                             "FR,2026-03-29T01:00Z,40,g/kWh,generation,\"RTE, eCO2mix\",ODbL\n"
+                             "FR,2026-03-29T03:00Z,40,g/kWh,generation,\"RTE, eCO2mix\",ODbL\n"),
+                     0);
+    NEAR(mean(0, H(2026, 3, 29, 0), H(2026, 3, 29, 2)), 30);
+    assert_true(isnan(mean(0, H(2026, 3, 29, 0), H(2026, 3, 29, 4)))); /* 02:00 is missing and stays so */
+    assert_string_equal(set.f[0].source, "RTE, eCO2mix");
+    assert_int_equal(
+        read_it("zone,year,value,unit,kind,basis,contract\nDE,2024,690,g/kWh,generation,residual-mix,\n"
+                "FR,2026,0,g/kWh,generation,contract,GO-17\n"),
+        0);
+    assert_int_equal(set.f[0].basis, JM_FACTOR_RESIDUAL);
+    assert_string_equal(set.f[1].contract, "GO-17");
+    NEAR(set.f[0].constant, 690);
+    /* the latest year of a country */
+    assert_int_equal(
+        read_it("Entity,Code,Year,Carbon intensity of electricity (gCO2/kWh)\nFrance,FRA,2022,85\n"
+                "France,FRA,2023,56.039\nWorld,,2023,481\n"),
+        0);
+    assert_int_equal(set.n, 1);
+    NEAR(set.f[0].constant, 56.039);
+    assert_string_equal(set.f[0].vintage, "2023");
+    assert_int_equal(set.f[0].kind, JM_FACTOR_LIFECYCLE);
+    refused("zone,year,value\nFR,2024,40\n", JM_EUSAGE, "without a unit");
+    refused("zone,value,unit\nFR,40,g/kWh\n", JM_EUSAGE, "without a year");
+    refused("zone,year,value,unit\nFR,,40,g/kWh\n", JM_EUSAGE, "without a year");
+    refused("zone,year,value,unit\nFR,2024,40,\n", JM_EUSAGE, "without a unit");
+    refused("zone,year,value,unit\nFR,2024,40,TWh\n", JM_EUSAGE, "amount of energy");
+    refused("zone,year,value,unit,what\nFR,2024,40,g,carbon\n", JM_EUSAGE, "no unit");
+    refused("zone,start,value,unit\nFR,2026-03-29 01:00,40,g/kWh\n", JM_EPARSE, "in UTC or with its offset");
+    refused("zone,start,end,value,unit\nFR,2026-03-29T01:00Z,2026-03-29T03:00Z,40,g/kWh\n"
+            "FR,2026-03-29T02:00Z,2026-03-29T03:00Z,50,g/kWh\n",
+            JM_ECONFLICT, "two rows say");
+    refused("zone,year,value,unit\nFR,2024,-,g/kWh\n", JM_EPARSE, "no row with a value");
+    refused("", JM_EPARSE, "empty");
+    /* local times with their offset on the day of 25 hours: 02:00 comes twice and is two hours */
+    assert_int_equal(read_it("zone,start,end,value,unit,kind\n"
+                             "FR,2026-10-25T02:00+02:00,2026-10-25T02:00+01:00,10,g/kWh,generation\n"
+                             "FR,2026-10-25T02:00+01:00,2026-10-25T03:00+01:00,30,g/kWh,generation\n"),
+                     0);
+    NEAR(mean(0, H(2026, 10, 25, 0), H(2026, 10, 25, 2)), 20);
+}
+
+/* A mix that a public tool once took for electricity: France came out at 424.6 g/kWh. */
+static void primary_energy(void **state)
+{
+    (void)state;
+    refused("{\"lowCarbon\":4.797,\"naturalGas\":1.630,\"petroleum\":3.407,\"coal\":0.316,\"total\":10.150}",
+            JM_EUSAGE, "primary energy");
+    refused("{\"lowCarbon\":4.797,\"naturalGas\":1.630,\"petroleum\":0.007,\"coal\":0.316,\"total\":6.75}",
+            JM_EUSAGE, "without a carbon intensity");
+    refused("{\"some\":\"thing\"}", JM_EPARSE, "none of the forms");
+}
+
+static void units(void **state)
+{
+    (void)state;
+    NEAR(jm_factor_carbon_unit(JM_SPAN("gCO2eq/kWh")), 1);
+    NEAR(jm_factor_carbon_unit(JM_SPAN("kg/MWh")), 1);
+    NEAR(jm_factor_carbon_unit(JM_SPAN("tCO2/GWh")), 1);
+    NEAR(jm_factor_carbon_unit(JM_SPAN("lb/MWh")), 0.45359237);
+    NEAR(jm_factor_carbon_unit(JM_SPAN("kgCO2/kWh")), 1000);
+    static const char *const no[] = {"g", "kWh", "TWh", "g/MJ", "g/mwhh", "", "%", "t", "kgCO2"};
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        assert_true(isnan(jm_factor_carbon_unit(jm_span_of(no[i]))));
+    char cur[4];
+    NEAR(jm_factor_price_unit(JM_SPAN("EUR/MWh"), cur), 0.001);
+    NEAR(jm_factor_price_unit(JM_SPAN("£/kWh"), cur), 1);
+    assert_string_equal(cur, "GBP");
+    assert_true(isnan(jm_factor_price_unit(JM_SPAN("g/kWh"), cur)));
+}
+
+/* Against what the zones' own law says: summer time begins on the last Sunday of March at 01:00 UTC in the
+ * European Union; in New York on the second Sunday of March at 07:00 UTC; Sydney's summer is in January. */
+static void time_zones(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rule;
+        int64_t at;
+        int before, after;
+    } t[] = {{"CET-1CEST,M3.5.0,M10.5.0/3", 0, 3600, 7200},
+             {"EST5EDT,M3.2.0,M11.1.0", 0, -18000, -14400},
+             {"AEST-10AEDT,M10.1.0,M4.1.0/3", 0, 39600, 36000},
+             {"<+0530>-5:30", 0, 19800, 19800}};
+    int64_t at[] = {jm_time_unix(2026, 3, 29, 1, 0, 0), jm_time_unix(2026, 3, 8, 7, 0, 0),
+                    jm_time_unix(2026, 4, 4, 16, 0, 0), jm_time_unix(2026, 3, 29, 1, 0, 0)};
+    for (size_t i = 0; i < 4; i++) {
+        struct jm_tz z = {0};
+        assert_int_equal(jm_tz_rule(jm_span_of(t[i].rule), &z, NULL), 0);
+        assert_int_equal(jm_tz_offset(&z, at[i] - 1), t[i].before);
+        assert_int_equal(jm_tz_offset(&z, at[i]), t[i].after);
+    }
+    struct jm_tz z = {0};
+    static const char *const no[] = {
+        "", "C", "CET", "CET-1CEST", "CET-1CEST,M13.5.0,M10.5.0", "CET-999", "CET-1CEST,M3.5.0"};
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        assert_int_equal(jm_tz_rule(jm_span_of(no[i]), &z, NULL), JM_EPARSE);
+    assert_int_equal(jm_tz_file(JM_SPAN("TZif2 and nothing else"), &z, NULL), JM_EPARSE);
+    jm_tz_release(&z);
+}
+
+static int done(void **state)
+{
+    (void)state;
+    jm_factor_set_release(&set);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(electricity_maps),
+                                       cmocka_unit_test(uk),
+                                       cmocka_unit_test(watttime),
+                                       cmocka_unit_test(entsoe),
+                                       cmocka_unit_test(tables),
+                                       cmocka_unit_test(primary_energy),
+                                       cmocka_unit_test(units),
+                                       cmocka_unit_test(time_zones)};
+    return cmocka_run_group_tests(tests, NULL, done);
+}
