@@ -280,7 +280,7 @@ static const struct jm_opt table[] = {
      .help = "Time zones for tariffs.", .deflt = "/usr/share/zoneinfo"},
     {"power", 0, JM_OPT_POWER, offsetof(struct opts, watts), 0.001, 1e9, .group = "Design estimate",
      .help = "Declared power, e.g. 8 boards of 700 W: 5600W."},
-    {"tokens-per-second", 0, JM_OPT_NUM, offsetof(struct opts, tokens_s), 1e-6, 1e12, .arg = "N",
+    {"tokens-per-second", 0, JM_OPT_NUM, offsetof(struct opts, tokens_s), 1e-6, 1e12,
      .help = "Output tokens a second that are hoped for."},
     {"pue", 0, JM_OPT_PARSE, offsetof(struct opts, pue), .parse = jm_present_pue, .arg = "VALUE",
      .help = "PUE of the site, 1 to 10."},
@@ -304,8 +304,7 @@ const struct jm_cmd jm_cmd_factors = {
                    "is joulemark show's.",
     .examples = "joulemark factors FR DE Spain # rows of the shipped table\n"
                 "joulemark factors --factors tariff.yaml --factors uk.json # is that what I think it is?\n"
-                "joulemark factors --power 5600W --tokens-per-second 2800 --pue 1.4 --price FR=0.058 "
-                "--carbon FR # a node",
+                "joulemark factors --power 5600W --tokens-per-second 2800 --pue 1.4 --carbon FR",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .max_operands = 64,

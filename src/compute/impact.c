@@ -313,10 +313,20 @@ static int year(struct work *k, const char *metric)
     return 0;
 }
 
+static const struct jm_result *energy_of(const struct work *k, int window)
+{
+    for (size_t i = 0; i < k->c->r->n_results; i++) {
+        const struct jm_result *x = &k->c->r->results[i];
+        if (x->window == window && x->q.boundary == k->at && strcmp(x->metric, "energy") == 0 && !x->slice)
+            return x;
+    }
+    return NULL;
+}
+
 /* SCI (ISO/IEC 21031): operation by location plus the embodied share, over a functional unit. */
 static int sci(struct work *k)
 {
-    const struct jm_embodied *e = &k->c->o->embodied;
+    const struct jm_embodied *b = &k->c->o->embodied;
     for (size_t i = 0; i < k->c->r->n_results; i++) {
         struct jm_result x;
         if (!at_boundary(k, i, &x))
@@ -326,8 +336,12 @@ static int sci(struct work *k)
         const struct jm_calc_window *w = window_of(k->c, x.window);
         if ((!token && !request) || !w)
             continue;
+        const struct jm_result *e = energy_of(k, x.window);
+        if (!e || !e->q.have || !(e->q.value > 0))
+            continue;
         const struct jm_spread *s = spread_of(k, x.window);
-        double per = token ? 1e6 : 1, m_g = jm_embodied_grams(e, w->seconds) / x.denominator * per;
+        /* the embodied share of the window is dealt out as its energy is */
+        double per = token ? 1e6 : 1, m_g = jm_embodied_grams(b, w->seconds) * x.q.value / e->q.value * per;
         struct jm_impact *m =
             times(k->c, &x, i, token ? "sci.per_mtok" : "sci.per_request",
                   isfinite(s->value) ? per / KWH * s->value : 1, token ? "gCO2e/Mtok" : "gCO2e/request");
@@ -345,8 +359,8 @@ static int sci(struct work *k)
             m->x.q.u.hi += m_g;
             m->why = jm_report_text(
                 k->c->r, "operation %.4g + embodied %.4g (%.6g kg over %.4g years, share %.3g%s%s)",
-                m->x.q.value - m_g, m_g, e->grams / 1e3, e->life_s / (365.25 * 86400), e->share,
-                e->source[0] ? ", " : "", e->source);
+                m->x.q.value - m_g, m_g, b->grams / 1e3, b->life_s / (365.25 * 86400), b->share,
+                b->source[0] ? ", " : "", b->source);
         }
     }
     return 0;
@@ -385,13 +399,9 @@ static int spreads(struct work *k)
     k->over = (struct jm_spread){.value = NAN, .covered = 1};
     bool all = true;
     for (size_t i = 0; i < c->n_win; i++) {
-        const struct jm_result *e = NULL;
         if (c->win[i].w->role != JM_R_MEASURE)
             continue;
-        for (size_t q = 0; q < c->r->n_results && !e; q++)
-            if (c->r->results[q].window == c->win[i].index && c->r->results[q].q.boundary == k->at &&
-                strcmp(c->r->results[q].metric, "energy") == 0)
-                e = &c->r->results[q];
+        const struct jm_result *e = energy_of(k, c->win[i].index);
         struct jm_spread *s = &k->by_window[i];
         int rc = jm_spread(c, &c->win[i], e ? e->domain : NULL, e ? e->n_domain : 0, k->f, s);
         if (rc)

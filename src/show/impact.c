@@ -226,6 +226,11 @@ static void year(struct jm_out *o, int window)
                                *carbon = z.carbon
                                              ? of_year(r, "year.carbon", (int)(z.carbon - r->factors), window)
                                              : NULL;
+        for (size_t q = 0; cost && q < i; q++) { /* a price that stands beside more than one factor, once */
+            struct jm_impact_zone y;
+            if (jm_impact_zone(r, q, window, &y) && y.price == z.price)
+                cost = NULL;
+        }
         if (!cost && !carbon)
             continue;
         n += snprintf(line + n, sizeof line - (size_t)n, "; %s", z.zone);

@@ -7,6 +7,7 @@
 #include "show/text_out.h"
 
 void jm_show_impact_text(struct jm_out *o);
+void jm_show_impact_html(const struct jm_report *r, struct jm_str *s); /* a section */
 /* "factors" and "impacts" (docs/show-json.md). */
 void jm_show_impact_json(struct jm_jsonw *w, const struct jm_report *r);
 

@@ -100,6 +100,15 @@ class Schema(unittest.TestCase):
             doc = self.holds("--profile", profile)
             self.assertTrue(doc["energy"])
             self.assertTrue(doc["run"]["simulated"])
+        money = self.holds("--carbon", "FR,DE=40g/kWh@2024:generation", "--price", "FR=0.058", "--pue", "1.4",
+                           "--wue", "1")
+        rows = {(x["metric"], x.get("zone")): x for x in money["impacts"]}
+        energy = next(x for x in money["results"]
+                      if x["metric"] == "energy" and x["boundary"] == rows["cost", "FR"]["boundary"])
+        self.assertAlmostEqual(rows["cost", "FR"]["value"], energy["value"] / 3.6e6 * 0.058, 12)
+        self.assertIsNone(rows["carbon.location", "FR"]["value"])  # the shipped table is life-cycle
+        self.assertAlmostEqual(rows["carbon.location", "DE"]["value"], energy["value"] / 3.6e6 * 40, 9)
+        self.assertIn("PUE was not used", money["impact_note"])
 
     def test_imported_session(self):
         session = os.path.join(os.environ["JM_BUILD"], "corpus", "mlperf", "v4.1_NVIDIA_H200_llama2-70b-99_Server")

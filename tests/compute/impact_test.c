@@ -247,6 +247,10 @@ static void shown(void **state)
     jm_str_reset(&out);
     assert_int_equal(jm_show_find("csv")->render(s.r, &so, &out, &err), 0);
     assert_non_null(strstr(out.buf, ",carbon.lifecycle.per_mtok,wall,"));
+    jm_str_reset(&out);
+    assert_int_equal(jm_show_find("html")->render(s.r, &so, &out, &err), 0);
+    assert_non_null(strstr(out.buf, "<section id='impact'>"));
+    assert_non_null(strstr(out.buf, "311.3 gCO2e")); /* 5.5556 kWh x 56.039 */
     jm_str_release(&out);
     syn_end(&s);
 }
