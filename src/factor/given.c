@@ -216,8 +216,13 @@ int jm_factor_open(const char *path, const char *zoneinfo, struct jm_factor_set 
         rc = jm_factor_tariff(jm_str_span(&s), zoneinfo, set, err);
     else if (!rc)
         rc = jm_factor_file(jm_str_span(&s), set, err);
+    if (rc == JM_EPARSE || rc == JM_ECONFLICT || rc == JM_ELIMIT || rc == JM_ERANGE) {
+        rc = JM_EUSAGE; /* the file is the user's word, like an option */
+        if (err)
+            err->code = rc;
+    }
     if (rc)
-        rc = jm_err_prefix(err, "%s", path);
+        jm_err_prefix(err, "%s", path);
     jm_sha256_hex(jm_str_span(&s), sha);
     for (size_t i = from; !rc && i < set->n; i++) {
         struct jm_factor *f = &set->f[i];

@@ -278,11 +278,10 @@ static void sources(struct jm_out *o)
             said |= r->factors[k].what == f->what && strcmp(r->factors[k].source, f->source) == 0;
         if (said)
             continue;
-        int n = snprintf(line, sizeof line, "%s by %s%s%s:",
+        int n = snprintf(line, sizeof line, "%s:",
                          f->what == JM_FACTOR_PRICE   ? "Price"
                          : f->what == JM_FACTOR_WATER ? "Water"
-                                                      : "Carbon",
-                         f->source, f->licence[0] ? ", " : "", f->licence);
+                                                      : "Carbon");
         size_t many = 0;
         for (size_t k = i; k < r->n_factors && n < 900; k++) {
             const struct jm_factor *g = &r->factors[k];
@@ -297,8 +296,8 @@ static void sources(struct jm_out *o)
             if (g->contract[0])
                 n += snprintf(line + n, sizeof line - (size_t)n, " %s", g->contract);
         }
-        if (f->note[0] && n < 1100)
-            snprintf(line + n, sizeof line - (size_t)n, " (%s)", f->note);
+        snprintf(line + n, sizeof line - (size_t)n, ". Source: %s%s%s%s%s", f->source,
+                 f->licence[0] ? ", " : "", f->licence, f->note[0] ? "; " : "", f->note);
         dim(o, line);
     }
 }

@@ -98,6 +98,24 @@ static bool has(struct jm_span s, const char *word)
     return false;
 }
 
+/* A table of amounts by source is a mix; with oil in it very likely one of primary energy. */
+static int no_value(const struct jm_csv_field *f, size_t n, struct jm_err *err)
+{
+    bool coal = false, oil = false;
+    for (size_t i = 0; i < n; i++) {
+        coal |= has(f[i].raw, "coal");
+        oil |= has(f[i].raw, "oil") || has(f[i].raw, "petroleum");
+    }
+    if (coal && oil)
+        return jm_err_set(
+            err, JM_EUSAGE,
+            "this is a mix of sources, oil among them, and may well be of primary energy; a carbon "
+            "intensity of electricity is not made of it. Give one in gCO2e/kWh with its year");
+    return jm_err_set(
+        err, JM_EPARSE,
+        "the table has no column \"value\" (with \"zone\", \"unit\", and \"year\" or \"start\")");
+}
+
 static int header(struct table *t, struct jm_err *err)
 {
     struct jm_csv_field f[COLUMNS];
@@ -134,8 +152,7 @@ static int header(struct table *t, struct jm_err *err)
         t->licence = "CC BY 4.0";
     }
     if (t->at[C_VALUE] < 0 && t->at[C_LIFE] < 0 && t->at[C_DIRECT] < 0)
-        return jm_err_set(err, JM_EPARSE, "the table has no column \"value\": %.*s",
-                          (int)(t->csv.at > 120 ? 120 : t->csv.at), t->csv.in.p);
+        return no_value(f, n, err);
     if (t->at[C_VALUE] >= 0 && t->at[C_LIFE] < 0 && t->at[C_UNIT] < 0)
         return jm_err_set(err, JM_EUSAGE,
                           "a factor without a unit is refused: the table has no column \"unit\" (gCO2e/kWh, "

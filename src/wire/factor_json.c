@@ -292,6 +292,42 @@ static int mix(const struct jm_json *root, struct jm_err *err)
                       "electricity; give the intensity in gCO2e/kWh with its year");
 }
 
+/* CodeCarbon's table of countries: {"FRA": {"carbon_intensity": 56.039, "year": 2023, "country_name": …}};
+ * g/kWh by its documentation, Ember's life-cycle figures by way of Our World in Data. JM_EAGAIN: it is not
+ * one. */
+static int codecarbon(const struct jm_json *root, struct jm_factor_set *set, struct jm_err *err)
+{
+    void *it = NULL;
+    const char *key;
+    const struct jm_json *v;
+    size_t from = set->n;
+    while (jm_json_next(root, &it, &key, &v)) {
+        double g;
+        int64_t year = 0;
+        if (!jm_json_num(jm_json_get(v, "carbon_intensity"), &g))
+            continue;
+        if (!jm_json_i64(jm_json_get(v, "year"), &year) || year < 1980 || year > 2100)
+            return jm_err_set(err, JM_EUSAGE, "%.40s: a factor without a year is refused", key);
+        if (g < 0 || set->n - from >= JM_FACTOR_ZONES)
+            return jm_err_set(err, JM_EPARSE, "%.40s: a carbon intensity of %g, or too many countries", key,
+                              g);
+        if (!(g > 0))
+            continue; /* rounded away: missing */
+        struct jm_factor *f = jm_factor_add(set, JM_FACTOR_CARBON, jm_span_of(key));
+        if (!f)
+            return no_memory(err);
+        struct jm_span name = text_of(v, "country_name");
+        f->kind = JM_FACTOR_LIFECYCLE;
+        f->constant = g;
+        snprintf(f->name, sizeof f->name, "%.*s", (int)(name.n > 60 ? 60 : name.n), name.p);
+        jm_text_plain(f->name, strlen(f->name), false);
+        snprintf(f->unit, sizeof f->unit, "gCO2e/kWh");
+        snprintf(f->vintage, sizeof f->vintage, "%lld", (long long)year);
+        snprintf(f->source, sizeof f->source, "CodeCarbon, from Ember by way of Our World in Data");
+    }
+    return set->n > from ? 0 : JM_EAGAIN;
+}
+
 static int refused(const struct jm_json *root, struct jm_err *err)
 {
     struct jm_span m = {"", 0};
@@ -321,7 +357,7 @@ int jm_factor_json(struct jm_span text, struct jm_factor_set *set, struct jm_err
         rc = emaps(root, set, err);
     else if (jm_json_get(first, "intensity") || jm_json_get(first, "data"))
         rc = uk(root, set, err);
-    else if (!(rc = refused(root, err)))
+    else if ((rc = codecarbon(root, set, err)) == JM_EAGAIN && !(rc = refused(root, err)))
         rc = jm_err_set(err, JM_EPARSE,
                         "JSON of none of the forms that are known (Electricity Maps, UK Carbon Intensity, "
                         "WattTime v3)");

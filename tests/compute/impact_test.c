@@ -237,7 +237,7 @@ static void shown(void **state)
     assert_non_null(strstr(out.buf, "5.556 kWh per million output tokens; 1.111 Wh per request"));
     assert_non_null(strstr(out.buf, "life-cycle"));
     assert_non_null(strstr(out.buf, "no value for FR, DE, ES"));
-    assert_non_null(strstr(out.buf, "Ember, yearly electricity data (2023), CC BY 4.0"));
+    assert_non_null(strstr(out.buf, "Source: Ember, yearly"));
     for (const char *p = out.buf, *e; (e = strchr(p, '\n')); p = e + 1) {
         size_t n = 0;
         for (const char *c = p; c < e; c++)

@@ -278,6 +278,16 @@ static void primary_energy(void **state)
             JM_EUSAGE, "primary energy");
     refused("{\"lowCarbon\":4.797,\"naturalGas\":1.630,\"petroleum\":0.007,\"coal\":0.316,\"total\":6.75}",
             JM_EUSAGE, "without a carbon intensity");
+    refused("country,coal,oil,gas,total\nFR,1,2,3,6\n", JM_EUSAGE, "primary energy");
+    /* CodeCarbon's own table says the intensity, and 0 is what rounding left */
+    assert_int_equal(
+        read_it("{\"FRA\":{\"carbon_intensity\":56.039,\"oil_TWh\":1.9,\"total_TWh\":10,\"year\":2023,"
+                "\"country_name\":\"France\"},\"CAF\":{\"carbon_intensity\":0.0,\"year\":2022}}"),
+        0);
+    assert_int_equal(set.n, 1);
+    NEAR(set.f[0].constant, 56.039);
+    assert_non_null(jm_factor_scope2(&set.f[0]));
+    refused("{\"FRA\":{\"carbon_intensity\":56.039}}", JM_EUSAGE, "without a year");
     refused("{\"some\":\"thing\"}", JM_EPARSE, "none of the forms");
 }
 
