@@ -43,6 +43,7 @@ void jm_report_free(struct jm_report *r)
     free(r->findings);
     free(r->energy);
     free(r->reconcile);
+    free(r->impacts);
     free(r->series);
     free(r->hist);
     free(r);
