@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "cli/cmds.h"
+#include "cli/factorfetch.h"
 #include "cli/present.h"
 #include "compute/impact.h"
 #include "factor/factor.h"
@@ -19,6 +20,7 @@ struct opts {
     const char *zoneinfo;
     struct jm_pue pue;
     double watts, tokens_s;
+    struct jm_factor_fetch fetch;
 };
 
 static void head(struct jm_str *s, const char *title)
@@ -225,6 +227,21 @@ static void json(const struct opts *o, const struct jm_design *d, const struct j
     jm_jsonw_end(&w);
 }
 
+static int fetched(struct jm_cli *cli, const struct opts *o, struct jm_factor_set *set, struct jm_err *err)
+{
+    struct jm_str path;
+    bool asked = false;
+    struct jm_clock clock = jm_clock_system();
+    jm_str_init(&path);
+    int rc = jm_factor_fetch(&o->fetch, &clock, &path, &asked, err);
+    if (!rc)
+        jm_cli_say(cli, "%s %s", asked ? "stored as" : "from the store:", path.buf);
+    if (!rc)
+        rc = jm_factor_open(path.buf, o->zoneinfo, set, err);
+    jm_str_release(&path);
+    return rc;
+}
+
 static int factors(struct jm_cli *cli, void *opts, struct jm_err *err)
 {
     struct opts *o = opts;
@@ -238,6 +255,8 @@ static int factors(struct jm_cli *cli, void *opts, struct jm_err *err)
     if (!sized && (o->watts > 0 || o->tokens_s > 0 || o->pue.value >= 1))
         rc = jm_err_set(err, JM_EUSAGE,
                         "a design estimate takes both --power and --tokens-per-second; --pue belongs to it");
+    if (!rc && o->fetch.what)
+        rc = fetched(cli, o, &set, err);
     for (size_t i = 0; !rc && i < o->factors.n; i++)
         rc = jm_factor_open(o->factors.item[i], o->zoneinfo, &set, err);
     for (size_t i = 0; !rc && i < o->carbon.n; i++)
@@ -269,6 +288,12 @@ static int factors(struct jm_cli *cli, void *opts, struct jm_err *err)
     return rc;
 }
 
+static void init(void *opts)
+{
+    struct opts *o = opts;
+    o->fetch.cache = "out/factors";
+}
+
 static const struct jm_opt table[] = {
     {"carbon", 0, JM_OPT_LIST, offsetof(struct opts, carbon), .arg = "ZONES",
      .help = "FR,DE,ES of the shipped table, or factors of your own: FR=40g/kWh@2024:generation."},
@@ -278,6 +303,22 @@ static const struct jm_opt table[] = {
      .help = "Read this file of factors or this tariff, and say what is in it. Repeatable."},
     {"zoneinfo", 0, JM_OPT_STR, offsetof(struct opts, zoneinfo), .arg = "DIR",
      .help = "Time zones for tariffs.", .deflt = "/usr/share/zoneinfo"},
+    {"fetch", 0, JM_OPT_STR, offsetof(struct opts, fetch.what), .arg = "SERVICE",
+     .group = "Asking a service once",
+     .help = "uk, emaps:ZONE, watttime:REGION or entsoe:EIC: ask for a stretch of the past and store the "
+             "answer as it "
+             "came; what is stored is not asked for again."},
+    {"since", 0, JM_OPT_STR, offsetof(struct opts, fetch.since), .arg = "WHEN",
+     .help = "2026-03-29T00:00Z, in UTC or with its offset."},
+    {"until", 0, JM_OPT_STR, offsetof(struct opts, fetch.until), .arg = "WHEN",
+     .help = "Not in the future; 31 days later at most."},
+    {"cache", 0, JM_OPT_STR, offsetof(struct opts, fetch.cache), .arg = "DIR",
+     .help = "Where answers are stored.", .deflt = "out/factors"},
+    {"token-file", 0, JM_OPT_STR, offsetof(struct opts, fetch.token_file), .arg = "FILE",
+     .help = "Token of the service. It is in no message and in no stored file."},
+    {"base", 0, JM_OPT_STR, offsetof(struct opts, fetch.base), .arg = "URL",
+     .help = "Another address than the service's own."},
+    {"offline", 0, JM_OPT_FLAG, offsetof(struct opts, fetch.offline), .help = "Only what is stored."},
     {"power", 0, JM_OPT_POWER, offsetof(struct opts, watts), 0.001, 1e9, .group = "Design estimate",
      .help = "Declared power, e.g. 8 boards of 700 W: 5600W."},
     {"tokens-per-second", 0, JM_OPT_NUM, offsetof(struct opts, tokens_s), 1e-6, 1e12,
@@ -297,7 +338,8 @@ const struct jm_cmd jm_cmd_factors = {
                    "with its year. With "
                    "--factors a stored answer of a service, a table or a tariff is read and said to be what "
                    "it is: unit, kind "
-                   "(generation or life-cycle), mean or marginal, years, holes. Nothing is fetched.\n\n"
+                   "(generation or life-cycle), mean or marginal, years, holes. --fetch asks a service once "
+                   "and stores its answer.\n\n"
                    "With --power and --tokens-per-second a node is sized: joules per token, kilowatt-hours, "
                    "money and carbon per "
                    "million tokens and a year. That is a design estimate, marked as one; what a run measured "
@@ -307,6 +349,7 @@ const struct jm_cmd jm_cmd_factors = {
                 "joulemark factors --power 5600W --tokens-per-second 2800 --pue 1.4 --carbon FR",
     .opts = table,
     .opts_size = sizeof(struct opts),
+    .init = init,
     .max_operands = 64,
     .fn = factors,
 };

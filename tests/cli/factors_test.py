@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""joulemark factors: what is listed, sized and asked for once."""
+import http.server
+import json
+import os
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import tap
+
+JOULEMARK = os.environ["JOULEMARK"]
+DAY = ("--since", "2026-03-29T00:00Z", "--until", "2026-03-29T01:00Z")
+UK = {"data": [{"from": "2026-03-29T00:00Z", "to": "2026-03-29T01:00Z", "intensity": {"forecast": 90, "actual": 100, "index": "low"}}]}
+EMAPS = {"zone": "FR", "data": [{"zone": "FR", "carbonIntensity": 20, "datetime": "2026-03-29T00:00:00.000Z",
+                                 "emissionFactorType": "direct", "isEstimated": False}]}
+
+
+def run(*args):
+    return subprocess.run([JOULEMARK, "factors", *args], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.seen.append((self.path, dict(self.headers)))
+        status, body = self.server.answer
+        body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+class Fetch(unittest.TestCase):
+    def setUp(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+        self.server.seen, self.server.answer = [], (200, UK)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.token = os.path.join(self.dir.name, "token")
+        with open(self.token, "w", encoding="ascii") as f:
+            f.write("s3cr3t-token\n")
+
+    def ask(self, what, *args, status=0):
+        r = run("--fetch", what, *DAY, "--cache", os.path.join(self.dir.name, "store"), "--base",
+                f"http://127.0.0.1:{self.server.server_port}", "--json", *args)
+        self.assertEqual(r.returncode, status, r.stderr)
+        self.assertNotIn("s3cr3t", r.stdout + r.stderr)
+        return json.loads(r.stdout) if not status else r.stderr
+
+    def test_asked_once_and_read_ever_after(self):
+        first = self.ask("uk")
+        self.assertEqual(self.server.seen[0][0], "/intensity/2026-03-29T00:00Z/2026-03-29T01:00Z")
+        self.assertEqual((first["factors"][0]["steps"][0]["value"], first["factors"][0]["scope2"]), (100, True))
+        self.server.answer = (500, b"")
+        self.assertEqual(self.ask("uk"), first)
+        self.assertEqual(self.ask("uk", "--offline"), first)
+        self.assertEqual(len(self.server.seen), 1)
+
+    def test_a_token_goes_to_the_service_alone(self):
+        self.server.answer = (200, EMAPS)
+        self.assertIn("--token-file", self.ask("emaps:FR", status=2))
+        self.assertEqual(self.ask("emaps:FR", "--token-file", self.token)["factors"][0]["kind"], "generation")
+        self.assertEqual(self.server.seen[0][1]["auth-token"], "s3cr3t-token")
+        self.server.answer = (401, b"no")
+        for what in ("entsoe:10YFR-RTE------C", "watttime:CAISO_NORTH"):
+            self.assertIn("401", self.ask(what, "--token-file", self.token, status=4))
+        self.assertIn("securityToken=s3cr3t-token", self.server.seen[1][0])
+        self.assertEqual(self.server.seen[2][1]["Authorization"], "Bearer s3cr3t-token")
+        stored = os.listdir(os.path.join(self.dir.name, "store"))
+        self.assertEqual(stored, ["emaps-FR-202603290000-202603290100.json"])
+
+    def test_what_is_no_answer_is_not_stored(self):
+        for body in (b"", b"<html>", {"error": {"message": "too many requests"}}, {"data": []}):
+            self.server.answer = (200, body)
+            self.assertIn("nothing was stored", self.ask("uk", status=2 if isinstance(body, dict) and "error" in body else 4))
+        self.assertIn("is not stored", self.ask("uk", "--offline", status=4))
+        self.assertFalse(os.path.exists(os.path.join(self.dir.name, "store")))
+
+    def test_bad_questions(self):
+        for args, says in ((("--fetch", "uk"), "--since"), (("--fetch", "nobody", *DAY), "not one of"),
+                           (("--fetch", "emaps", *DAY), "not one of"), (("--fetch", "emaps:../x", *DAY), "letters"),
+                           (("--fetch", "uk", "--since", "2026-03-29T00:00Z", "--until", "2099-01-01T00:00Z"), "31 days"),
+                           (("--fetch", "uk", "--since", "yesterday", "--until", "2026-03-29T00:00Z"), "--since")):
+            r = run(*args)
+            self.assertEqual(r.returncode, 2, r.stderr)
+            self.assertIn(says, r.stderr)
+
+
+class Size(unittest.TestCase):
+    def test_the_guides_node(self):
+        r = run("--power", "5600W", "--tokens-per-second", "2800", "--pue", "1.4", "--json", "--price",
+                "FR=0.058,DE=0.091,ES=0.054", "--carbon", "FR=40g/kWh@2025,ES=160g/kWh@2025,DE=363g/kWh@2024")
+        doc = json.loads(r.stdout)
+        self.assertEqual((doc["design"]["boundary"], doc["design"]["provenance"]), ("design", "declared"))
+        for key, want in (("j_per_token", "2.0"), ("j_per_token_with_pue", "2.8"), ("kwh_per_mtok", "0.8")):
+            self.assertEqual(f"{doc['design'][key]:.1f}", want)
+        got = {(f["what"], f["zone"]): f["design_per_mtok"] for f in doc["factors"]}
+        self.assertEqual([f"{got['carbon', z]:.1f}" for z in ("FR", "ES", "DE")], ["31.1", "124.4", "282.3"])
+        self.assertEqual([f"{got['price', z]:.3f}" for z in ("FR", "ES", "DE")], ["0.045", "0.042", "0.071"])
+
+    def test_the_list(self):
+        text = run().stdout
+        self.assertEqual(sum(line.endswith(("2022", "2023", "2021", "2009")) for line in text.splitlines()), 213)
+        self.assertIn("CC BY 4.0", text)
+        self.assertEqual(run("Germny").returncode, 2)
+
+
+if __name__ == "__main__":
+    tap.main()
