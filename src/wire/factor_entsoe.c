@@ -16,12 +16,12 @@
 #include "base/banned.h"
 
 /* g/kWh. IPCC AR5, working group III, annex III, table A.III.2: medians; direct emissions, and life cycle
- * with albedo. Biogenic CO2 of biomass is no direct emission there. NAN: AR5 has no value (oil, peat, oil
- * shale, waste, other). Pumped storage makes nothing. */
+ * with albedo. Biogenic CO2 of biomass is no direct emission there. NAN: AR5 has no value (gas of coal, oil,
+ * peat, oil shale, waste, other). Pumped storage makes nothing. */
 static const struct source {
     const char *code;
     double generation, lifecycle;
-} table[] = {{"B01", 0, 230},   {"B02", 760, 820}, {"B03", 370, 490}, {"B04", 370, 490},
+} table[] = {{"B01", 0, 230},   {"B02", 760, 820}, {"B03", NAN, NAN}, {"B04", 370, 490},
              {"B05", 760, 820}, {"B06", NAN, NAN}, {"B07", NAN, NAN}, {"B08", NAN, NAN},
              {"B09", 0, 38},    {"B11", 0, 24},    {"B12", 0, 24},    {"B13", 0, 17},
              {"B14", 0, 12},    {"B16", 0, 48},    {"B18", 0, 12},    {"B19", 0, 11}};
@@ -214,6 +214,32 @@ static int read(struct jm_span in, struct doc *d, struct jm_err *err)
     return rc;
 }
 
+/* Series of different resolution: all of them in pieces of the finest. */
+static int refine(struct doc *d, struct jm_err *err)
+{
+    int64_t least = INT64_MAX;
+    size_t n = 0;
+    for (size_t i = 0; i < d->n; i++)
+        least = d->e[i].t1 - d->e[i].t0 < least ? d->e[i].t1 - d->e[i].t0 : least;
+    for (size_t i = 0; i < d->n; i++)
+        n += (size_t)((d->e[i].t1 - d->e[i].t0) / least); /* each is a multiple of a quarter of an hour */
+    if (n == d->n)
+        return 0;
+    if (n > JM_FACTOR_STEPS)
+        return jm_err_set(err, JM_ELIMIT, "ENTSO-E: more than %zu points", JM_FACTOR_STEPS);
+    struct entry *e = malloc(n * sizeof *e);
+    if (!e)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the factors");
+    n = 0;
+    for (size_t i = 0; i < d->n; i++)
+        for (int64_t t = d->e[i].t0; t + least <= d->e[i].t1; t += least)
+            e[n++] = (struct entry){t, t + least, d->e[i].v, d->e[i].source};
+    free(d->e);
+    d->e = e;
+    d->n = d->cap = n;
+    return 0;
+}
+
 static int by_begin(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
@@ -229,8 +255,7 @@ static int step(struct jm_factor *f, int64_t t0, int64_t t1, double v, bool esti
                            : 0;
 }
 
-/* Of the intervals of the document: every source's power in each, weighed by its factor. All series of one
- * document share their resolution here; those that do not are refused rather than mixed. */
+/* Of the intervals of the document: every source's power in each, weighed by its factor. */
 static int weigh(struct doc *d, struct jm_factor *gen, struct jm_factor *life, struct jm_err *err)
 {
     int most = 0, left_out = 0;
@@ -246,9 +271,7 @@ static int weigh(struct doc *d, struct jm_factor *gen, struct jm_factor *life, s
                 double v = d->e[k].v > 0 ? d->e[k].v : 0;
                 const struct source *s = d->e[k].source >= 0 ? &table[d->e[k].source] : NULL;
                 if (d->e[k].t1 != t1)
-                    return jm_err_set(err, JM_EPARSE,
-                                      "ENTSO-E: series of different resolution in one document; ask for them "
-                                      "apart");
+                    return jm_err_set(err, JM_EPARSE, "ENTSO-E: intervals that overlap in part");
                 have++;
                 mw += v;
                 if (!s || isnan(s->lifecycle)) {
@@ -336,7 +359,9 @@ int jm_factor_entsoe(struct jm_span in, struct jm_factor_set *set, struct jm_err
                          "AR5",
                          k ? "life-cycle" : "direct");
             }
-            rc = weigh(&d, gen, life, err);
+            rc = refine(&d, err);
+            if (!rc)
+                rc = weigh(&d, gen, life, err);
         }
     }
     free(d.e);

@@ -357,6 +357,9 @@ int jm_factor_json(struct jm_span text, struct jm_factor_set *set, struct jm_err
         rc = emaps(root, set, err);
     else if (jm_json_get(first, "intensity") || jm_json_get(first, "data"))
         rc = uk(root, set, err);
+    else if (jm_json_get(first, "regions"))
+        rc = jm_err_set(err, JM_EUSAGE,
+                        "UK Carbon Intensity: a reply with several regions; ask for one of them");
     else if ((rc = codecarbon(root, set, err)) == JM_EAGAIN && !(rc = refused(root, err)))
         rc = jm_err_set(err, JM_EPARSE,
                         "JSON of none of the forms that are known (Electricity Maps, UK Carbon Intensity, "

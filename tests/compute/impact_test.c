@@ -255,6 +255,44 @@ static void shown(void **state)
     syn_end(&s);
 }
 
+/* Three trials at 1000 W: the mean over them is what is shown, each has its own rows too. */
+static void over_trials(void **state)
+{
+    struct syn s;
+    struct jm_compute_opts o;
+    struct jm_str out;
+    struct jm_show_opts so = {.width = 80};
+    (void)state;
+    given("DE=363g/kWh@2024:generation", "DE=0.091");
+    options(&o);
+    syn_begin(&s, "trials");
+    syn_wall(&s, 1000, -3, 93);
+    for (int t = 0; t < 3; t++) {
+        for (int i = 0; i < 5; i++)
+            syn_request(&s, 30 * t + 1 + 3 * i, 0.1, 0.01, 100, 200);
+        syn_window(&s, JM_R_MEASURE, t, 30 * t, 30 * t + 20);
+    }
+    syn_report(&s, &o);
+    int rows = 0, over = 0;
+    for (size_t i = 0; i < s.r->n_impacts; i++) {
+        const struct jm_impact *m = &s.r->impacts[i];
+        if (strcmp(m->x.metric, "cost.per_mtok") != 0)
+            continue;
+        rows++;
+        over += m->x.window < 0;
+        NEAR(m->x.q.value, 20 / 3.6 * 0.091, 1e-5);
+    }
+    assert_int_equal(rows, 4);
+    assert_int_equal(over, 1);
+    jm_str_init(&out);
+    assert_int_equal(jm_show_find("text")->render(s.r, &so, &out, &err), 0);
+    assert_non_null(strstr(out.buf, ", over trials; "));
+    assert_non_null(strstr(out.buf, "0.5056")); /* 5.5556 kWh x 0.091 EUR */
+    assert_non_null(strstr(out.buf, "8,760 kWh; DE 797 EUR, 3,180 kg"));
+    jm_str_release(&out);
+    syn_end(&s);
+}
+
 static int done(void **state)
 {
     (void)state;
@@ -265,7 +303,7 @@ static int done(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand), cmocka_unit_test(a_design),
-                                       cmocka_unit_test(kinds), cmocka_unit_test(by_time),
-                                       cmocka_unit_test(shown)};
+                                       cmocka_unit_test(kinds),   cmocka_unit_test(by_time),
+                                       cmocka_unit_test(shown),   cmocka_unit_test(over_trials)};
     return cmocka_run_group_tests(tests, NULL, done);
 }

@@ -199,6 +199,24 @@ static void entsoe(void **state)
         "<Acknowledgement_MarketDocument><Reason><code>999</code><text>No matching data found</text></Reason>"
         "</Acknowledgement_MarketDocument>",
         JM_EUSAGE, "No matching data found");
+    /* gas by the half hour (400, then 0 MW) beside nuclear by the hour: 148 and 0 */
+    static const char head[] = "<GL_MarketDocument><type>A75</type>", tail[] = "</GL_MarketDocument>",
+                      series[] =
+                          "<TimeSeries><inBiddingZone_Domain.mRID>X</inBiddingZone_Domain.mRID><curveType>A01"
+                          "</curveType><MktPSRType><psrType>%s</psrType></MktPSRType><Period><timeInterval>"
+                          "<start>2026-03-29T00:00Z</start><end>2026-03-29T01:00Z</end></timeInterval>"
+                          "<resolution>%s</resolution>%s</Period></TimeSeries>";
+    char mixed[2048], one[800], two[800];
+    snprintf(one, sizeof one, series, "B14", "PT60M",
+             "<Point><position>1</position><quantity>600</quantity></Point>");
+    snprintf(two, sizeof two, series, "B04", "PT30M",
+             "<Point><position>1</position><quantity>400</quantity></Point><Point><position>2</"
+             "position><quantity>0"
+             "</quantity></Point>");
+    snprintf(mixed, sizeof mixed, "%s%s%s%s", head, one, two, tail);
+    assert_int_equal(read_it(mixed), 0);
+    NEAR(mean(0, H(2026, 3, 29, 0), H(2026, 3, 29, 1)), 74);
+    assert_int_equal(set.f[0].n, 2);
     /* a file that was cut is no short one */
     char cut[sizeof entsoe_text];
     snprintf(cut, sizeof cut - 40, "%s", entsoe_text);
