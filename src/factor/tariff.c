@@ -23,6 +23,7 @@ struct tariff {
     double price[PERIODS];
     char name[PERIODS][32];
     int n;
+    int grain;                        /* minutes: no price changes but at a multiple of it */
     unsigned char at[12][7][MINUTES]; /* 1 + index of the period; 0: none. Monday is 0 */
 };
 
@@ -102,6 +103,16 @@ static int known(const struct jm_json *o, const char *const *keys, struct jm_err
     return 0;
 }
 
+static int common(int a, int b)
+{
+    while (b) {
+        int r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
 static int period(struct tariff *t, const struct jm_json *o, double scale, struct jm_err *err)
 {
     static const char *const keys[] = {"name", "price", "from", "to", "days", "months", NULL};
@@ -130,6 +141,7 @@ static int period(struct tariff *t, const struct jm_json *o, double scale, struc
         rc = jm_err_set(err, JM_EUSAGE, "from and to are the same time; leave both out for the whole day");
     if (rc)
         return jm_err_prefix(err, "period %s", t->name[t->n]);
+    t->grain = common(common(t->grain, from), to);
     for (int m = 0; m < 12; m++)
         for (int d = 0; d < 7; d++)
             for (int k = 0; k < MINUTES; k++) {
@@ -170,24 +182,26 @@ static double price_at(const struct tariff *t, const struct jm_tz *z, int64_t un
     return t->price[t->at[c.month - 1][weekday < 0 ? weekday + 7 : weekday][c.hour * 60 + c.minute] - 1];
 }
 
-/* The local year, in steps of a quarter of an hour or of a minute where a period needs it. */
+/* The local year, in steps of a quarter of an hour (all zones of today change at one) or less where a period
+ * needs it. */
 static int lay_out(struct tariff *t, const struct jm_tz *z, int year, struct jm_err *err)
 {
     int64_t a = jm_time_unix(year, 1, 1, 0, 0, 0), b = jm_time_unix(year + 1, 1, 1, 0, 0, 0), from;
+    int64_t grain = 60 * (int64_t)t->grain;
     double sum = 0, now;
     a -= jm_tz_offset(z, a);
     b -= jm_tz_offset(z, b);
     from = a;
     now = price_at(t, z, a);
-    for (int64_t s = a; s < b; s += 60) {
-        double v = s + 60 < b ? price_at(t, z, s + 60) : NAN;
+    for (int64_t s = a; s < b; s += grain) {
+        double v = s + grain < b ? price_at(t, z, s + grain) : NAN;
         if (v >= now && v <= now)
             continue;
-        int rc = jm_factor_step_add(t->f, from * JM_NS_PER_S, (s + 60) * JM_NS_PER_S, now, false);
+        int rc = jm_factor_step_add(t->f, from * JM_NS_PER_S, (s + grain) * JM_NS_PER_S, now, false);
         if (rc)
             return jm_err_set(err, rc, "out of memory for the tariff");
-        sum += now * (double)(s + 60 - from);
-        from = s + 60;
+        sum += now * (double)(s + grain - from);
+        from = s + grain;
         now = v;
     }
     t->f->year_mean = sum / (double)(b - a);
@@ -272,6 +286,8 @@ int jm_factor_tariff(struct jm_span yaml, const char *zoneinfo, struct jm_factor
     struct jm_json *root = NULL;
     struct jm_span zone = {"", 0};
     struct tariff *t = calloc(1, sizeof *t);
+    if (t)
+        t->grain = 15;
     size_t from = set->n;
     jm_str_init(&json);
     int rc = t ? jm_yaml_json(yaml, &json, err) : jm_err_set(err, JM_ENOMEM, "out of memory for the tariff");
