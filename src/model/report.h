@@ -275,9 +275,9 @@ struct jm_impact {
     const char *zone;   /* "FR" */
     double mean;        /* of the factor over the window, weighed by the energy; NAN */
     double estimated;   /* share of it that the source itself calls estimated or forecast */
-    bool even;          /* the factor changed inside and the readings are too coarse to say how much energy fell
-                           in each part: it was spread evenly */
-    const char *why;    /* a sentence: why there is no value; NULL */
+    bool even;       /* the factor changed inside and the readings are too coarse to say how much energy fell
+                        in each part: it was spread evenly */
+    const char *why; /* a sentence: why there is no value; NULL */
 };
 
 struct jm_report {
