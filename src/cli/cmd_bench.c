@@ -131,7 +131,7 @@ static const struct jm_opt table[] = {
      .deflt = "as-written"},
     {"cool-down", 0, JM_OPT_DURATION, AT(cool_down), 0, 3600e9,
      .help = "Slices one after the other: pause between them without load.", .deflt = "none"},
-    {"cool-to", 0, JM_OPT_NUM, AT(cool_to), -50, 150, .arg = "CELSIUS",
+    {"cool-to", 0, JM_OPT_NUM, AT(cool_to), 0, 150, .arg = "CELSIUS",
      .help = "End that pause once no device is hotter; --cool-down is then the longest.",
      .deflt = "5m at the longest"},
     {"requests", 0, JM_OPT_INT, AT(requests), 1, 1e9,
