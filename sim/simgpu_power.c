@@ -232,6 +232,10 @@ int simgpu_energy(struct simgpu *s, int gpu, int64_t t_ns, simgpu_fj *out)
     int64_t held;
     if (g->mode == SIMGPU_WAVE)
         return wave_energy(s, gpu, t_ns, out, &held);
+    if (t_ns == s->h->start_ns) { /* known by definition, also when the ring has left it behind */
+        *out = 0;
+        return 0;
+    }
     struct simgpu_step v;
     int r = ring_at(s, g, t_ns, &v);
     if (!r)

