@@ -3,258 +3,366 @@
  * follow the published checklists: boundary and instrument, denominator, ISL/OSL, model, precision, engine,
  * driver and NVML versions, power limit and clocks, load level, latencies, window, run count, idle policy,
  * PUE. */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "audit/audit.h"
-#include "audit/checks.h"
-#include "base/str.h"
+#include "audit/disclosed.h"
 
 #include "base/banned.h"
 
-struct list {
-    struct jm_report *r;
-    struct jm_disclosure_row *row;
-    size_t n, cap;
-};
-
-static void put(struct list *l, const char *key, const char *value)
-{
-    if (l->n < l->cap)
-        l->row[l->n++] = (struct jm_disclosure_row){key, value ? value : "not known", value != NULL};
-}
-
-static void from_env(struct list *l, const struct jm_run *run, const char *key, const char *const *names)
+static const char *env_of(const struct jm_run *run, const char *const *names)
 {
     for (; *names; names++) {
         const char *v = jm_run_env(run, *names);
-        if (v && v[0]) {
-            put(l, key, v);
-            return;
-        }
+        if (v && v[0])
+            return v;
     }
-    put(l, key, NULL);
-}
-#define FROM(l, run, key, ...) from_env(l, run, key, (const char *const[]){__VA_ARGS__, NULL})
-
-static const char *boundaries(struct jm_report *r)
-{
-    const char *text = NULL;
-    for (size_t i = 0; i < r->n_results; i++) {
-        const struct jm_result *x = &r->results[i];
-        if (strcmp(x->metric, "energy") != 0 && strcmp(x->metric, "power.mean.mlperf") != 0)
-            continue;
-        const char *one =
-            jm_report_text(r, "%s by %s", x->set ? x->set : jm_boundary_name((int)x->q.boundary),
-                           x->instrument ? x->instrument : "?");
-        if (one && (!text || (strlen(text) < 2000 && !strstr(text, one))))
-            text = text ? jm_report_text(r, "%s; %s", text, one) : one;
-    }
-    return text;
+    return NULL;
 }
 
-static const char *dist(struct jm_report *r, const struct jm_dist *d)
+/* Published checklists that ask for a row. */
+#define GUIDE   "Energy per Token, disclosure and Table 3"
+#define REPRO   "Checklist for a reproducible energy measurement"
+#define SERVING "LLM energy efficiency: record serving context"
+#define EEHPC   "EE HPC WG power measurement methodology"
+#define SCOPE2  "GHG Protocol scope 2 guidance, 2015"
+
+typedef const char *(*item_fn)(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+static const struct item {
+    const char *id, *key;
+    bool required;
+    item_fn fn;
+    const char *env[4]; /* facts of the run that tell it, in order */
+    const char *fact;   /* what a person may declare instead */
+    const char *mend, *source;
+} items[] = {
+    {"boundary",
+     "boundary and instrument",
+     true,
+     jm_said_boundary,
+     {NULL},
+     NULL,
+     "record with a meter: joulemark meters says what can be read here",
+     GUIDE},
+    {"denominator",
+     "token denominator",
+     true,
+     jm_said_denominator,
+     {NULL},
+     NULL,
+     "record the requests too: joulemark bench, or import the load generator's file",
+     GUIDE},
+    {"isl",
+     "ISL",
+     true,
+     jm_said_isl,
+     {NULL},
+     NULL,
+     "the server must count its prompt tokens (stream_options include_usage)",
+     GUIDE},
+    {"osl",
+     "OSL",
+     true,
+     jm_said_osl,
+     {NULL},
+     NULL,
+     "the server must count its output tokens (stream_options include_usage)",
+     GUIDE},
+    {"workload", "workload", true, jm_said_workload, {NULL}, "workload", "--fact workload=TEXT", REPRO},
+    {"arrival",
+     "arrival pattern",
+     true,
+     NULL,
+     {"plan.shape", "load.shape", "mlperf.scenario"},
+     "load",
+     "--fact load=TEXT",
+     GUIDE},
+    {"load", "load level", true, jm_said_level, {NULL}, "load", "--fact load=TEXT", GUIDE},
+    {"model",
+     "model",
+     true,
+     NULL,
+     {"endpoint.model", "load.model", "plan.model", "loadgen.sut_name"},
+     "model",
+     "--fact model=NAME",
+     GUIDE},
+    {"precision",
+     "precision",
+     true,
+     NULL,
+     {"endpoint.precision", "plan.precision"},
+     "precision",
+     "--fact precision=FP8",
+     GUIDE},
+    {"engine",
+     "engine",
+     true,
+     NULL,
+     {"endpoint.engine", "endpoint.server", "sut.framework"},
+     "engine",
+     "--fact engine=\"vLLM 0.11.1\"",
+     GUIDE},
+    {"engine.metrics",
+     "engine's own metrics",
+     false,
+     jm_said_telemetry,
+     {NULL},
+     NULL,
+     "bench finds them; --engine-metrics URL names them",
+     SERVING},
+    {"parallelism",
+     "parallelism",
+     false,
+     NULL,
+     {NULL},
+     "parallelism",
+     "--fact parallelism=\"tensor 8\"",
+     SERVING},
+    {"decoding", "decoding", false, NULL, {NULL}, "decoding", "--fact decoding=\"temperature 0\"", SERVING},
+    {"accelerators",
+     "accelerators",
+     true,
+     jm_said_accelerators,
+     {NULL},
+     "accelerators",
+     "--fact accelerators=\"8 x H100 SXM5\"",
+     REPRO},
+    {"driver",
+     "driver",
+     true,
+     NULL,
+     {"nvml.driver", "dcgm.driver", "hlml.driver", "sut.driver"},
+     "driver",
+     "--fact driver=VERSION",
+     GUIDE},
+    {"nvml",
+     "NVML",
+     true,
+     NULL,
+     {"nvml.version", "dcgm.version", "amdsmi.library", "hlml.version"},
+     "driver",
+     "read the GPUs by their library (NVML, DCGM, AMD SMI, HLML), or --fact driver=VERSION",
+     GUIDE},
+    {"cuda", "CUDA", false, NULL, {"nvml.cuda"}, NULL, "NVML tells it", REPRO},
+    {"limit",
+     "power limit enforced",
+     true,
+     jm_said_limit,
+     {NULL},
+     "power-limit",
+     "read during the run by NVML or DCGM (field 164), not from a setting; --fact power-limit=TEXT declares "
+     "it",
+     GUIDE},
+    {"clocks",
+     "SM clock",
+     true,
+     jm_said_clock,
+     {NULL},
+     "clocks",
+     "read during the run by NVML or DCGM; --fact clocks=TEXT declares it",
+     GUIDE},
+    {"temperature",
+     "temperature",
+     false,
+     jm_said_temperature,
+     {NULL},
+     NULL,
+     "the GPU's library tells it",
+     SERVING},
+    {"latency",
+     "latency percentiles",
+     true,
+     jm_said_percentiles,
+     {NULL},
+     NULL,
+     "stream the answers (joulemark bench), so that TTFT and TPOT have stamps",
+     GUIDE},
+    {"outcomes",
+     "requests",
+     true,
+     jm_said_outcomes,
+     {NULL},
+     NULL,
+     "record the requests too: failures keep their joules",
+     SERVING},
+    {"windows",
+     "windows",
+     true,
+     jm_said_windows,
+     {NULL},
+     NULL,
+     "measure over a window: bench --duration",
+     GUIDE},
+    {"warmup", "warm-up, s", false, NULL, {"plan.warmup_s"}, NULL, "bench --warmup", SERVING},
+    {"trials", "run count", true, jm_said_trials, {NULL}, NULL, "bench --trials 3", GUIDE},
+    {"sampling",
+     "sampling",
+     true,
+     NULL,
+     {"record.period", "mlperf.analyzer", "import.devlog"},
+     NULL,
+     "record with joulemark, which notes it",
+     REPRO},
+    {"edges",
+     "window edges",
+     false,
+     NULL,
+     {"record.edge"},
+     NULL,
+     "record with joulemark, which notes it",
+     REPRO},
+    {"idle",
+     "idle policy",
+     true,
+     jm_said_idle,
+     {NULL},
+     "idle",
+     "joulemark idle beside it, or --fact idle=TEXT",
+     GUIDE},
+    {"uncertainty",
+     "uncertainty",
+     false,
+     jm_said_uncertainty,
+     {NULL},
+     NULL,
+     "a window longer than some refresh periods",
+     GUIDE},
+    {"calibration",
+     "calibration",
+     true,
+     jm_said_calibration,
+     {NULL},
+     "calibration",
+     "joulemark calibrate beside a wall meter and --calibration FILE, a passport of the instrument, or "
+     "--fact "
+     "calibration=TEXT",
+     REPRO},
+    {"accuracy",
+     "meter accuracy",
+     false,
+     jm_said_accuracy,
+     {NULL},
+     "meter-accuracy",
+     "--fact meter-accuracy=PERCENT of its data sheet or certificate",
+     EEHPC},
+    {"pue",
+     "PUE",
+     true,
+     jm_said_pue,
+     {"plan.pue"},
+     "pue",
+     "--pue VALUE,period=2025: a PUE without its period is no figure",
+     GUIDE},
+    {"factors",
+     "grid intensity",
+     true,
+     jm_said_factors,
+     {NULL},
+     "grid",
+     "--carbon or --factors, which carry their source",
+     REPRO},
+    {"quality", "quality", false, NULL, {"plan.quality"}, "quality", "--fact quality=TEXT", SERVING},
+    {"cotenants",
+     "other work on the machine",
+     false,
+     NULL,
+     {NULL},
+     "cotenants",
+     "--fact cotenants=none",
+     SERVING},
+    {"host",
+     "host",
+     false,
+     NULL,
+     {"host.name", "sut.system_name"},
+     NULL,
+     "record with joulemark, which notes it",
+     REPRO},
+    {"system",
+     "system",
+     false,
+     NULL,
+     {"host.product", "sut.system_name"},
+     NULL,
+     "record with joulemark on the machine itself",
+     REPRO},
+    {"cpu",
+     "CPU",
+     false,
+     NULL,
+     {"host.cpu", "sut.host_processor_model_name"},
+     NULL,
+     "record with joulemark, which notes it",
+     REPRO},
+    {"os",
+     "operating system",
+     false,
+     NULL,
+     {"host.os", "sut.operating_system"},
+     NULL,
+     "record with joulemark, which notes it",
+     REPRO},
+    {"kernel", "kernel", false, NULL, {"host.kernel"}, NULL, "record with joulemark, which notes it", REPRO},
+    {"tool", "tool", true, jm_said_tool, {NULL}, NULL, "", REPRO},
+};
+#define N_ITEMS (sizeof items / sizeof items[0])
+
+const char *jm_disclosed_name(int v)
 {
-    return d->n ? jm_report_text(r, "mean %.4g, p50 %.4g, p90 %.4g, p99 %.4g, max %.4g (%lld requests)",
-                                 d->mean, d->p50, d->p90, d->p99, d->max, (long long)d->n)
-                : NULL;
+    static const char *const name[] = {"recorded", "declared", "declared later", "missing", "not applicable"};
+    return v >= 0 && v <= JM_DISCLOSED_NA ? name[v] : NULL;
 }
 
-static const char *windows(struct jm_report *r)
+static const char *declared(const struct jm_run *run, const struct jm_report *r, const struct item *it,
+                            enum jm_disclosed *state)
 {
-    double shortest = INFINITY;
-    int n = 0;
-    for (size_t i = 0; i < r->n_windows; i++)
-        if (r->windows[i].role == JM_R_MEASURE) {
-            double s = jm_seconds_apart(r->windows[i].t1, r->windows[i].t0);
-            shortest = s < shortest ? s : shortest;
-            n++;
-        }
-    return n ? jm_report_text(r, "%d x %.4g s", n, shortest) : NULL;
-}
-
-/* Mean of a gauge of every device over the first measured window: "SM 1980 MHz". */
-static const char *mean_of(const struct jm_run *run, struct jm_report *r, const char *channel,
-                           const char *unit, double scale, struct jm_err *err)
-{
-    double lo = INFINITY, hi = -INFINITY;
-    for (size_t w = 0; w < r->n_windows; w++) {
-        if (r->windows[w].role != JM_R_MEASURE)
-            continue;
-        for (size_t c = 0; c < r->n_channels; c++) {
-            struct jm_readings buf = {0};
-            double sum = 0;
-            size_t n = 0;
-            if (strcmp(r->channels[c].name, channel) != 0)
-                continue;
-            if (jm_run_readings(run, (int)c, r->windows[w].t0, r->windows[w].t1, &buf, err) == 0)
-                for (size_t i = 0; i < buf.n; i++)
-                    if (buf.v[i].status == JM_S_OK) {
-                        sum += jm_channel_value(&r->channels[c], buf.v[i].value) * scale;
-                        n++;
-                    }
-            jm_readings_release(&buf);
-            if (n) {
-                lo = sum / (double)n < lo ? sum / (double)n : lo;
-                hi = sum / (double)n > hi ? sum / (double)n : hi;
-            }
-        }
-        break;
-    }
-    if (!isfinite(lo))
-        return NULL;
-    return hi - lo < 0.005 * hi ? jm_report_text(r, "%.4g %s", hi, unit)
-                                : jm_report_text(r, "%.4g to %.4g %s", lo, hi, unit);
-}
-
-static double number_of(const struct jm_run *run, const char *a, const char *b)
-{
-    double v = jm_run_number(run, a);
-    return isnan(v) ? jm_run_number(run, b) : v;
-}
-
-static const char *level(const struct jm_run *run, struct jm_report *r)
-{
-    double users = number_of(run, "plan.concurrency", "load.concurrency"),
-           rate = number_of(run, "plan.rate_per_s", "load.rate");
-    const char *qps = jm_run_env(run, "loadgen.effective_target_qps");
-    if (rate > 0)
-        return users > 0 ? jm_report_text(r, "%.4g requests/s, at most %.4g in flight", rate, users)
-                         : jm_report_text(r, "%.4g requests/s", rate);
-    if (users > 0)
-        return jm_report_text(r, "%.4g in flight", users);
-    return qps ? jm_report_text(r, "target %s queries/s", qps) : NULL;
-}
-
-static const char *workload(const struct jm_run *run, struct jm_report *r)
-{
-    const char *file = jm_run_env(run, "load.prompts.sha256"), *mode = jm_run_env(run, "load.isl.mode");
-    double isl = number_of(run, "plan.isl", "load.isl"), osl = number_of(run, "plan.osl", "load.osl");
-    const char *synthetic = jm_run_env(run, "load.synthetic");
-    if (isl > 0 && !(synthetic && strcmp(synthetic, "no") == 0))
-        return osl > 0 ? jm_report_text(r, "synthetic prompts, ISL %.4g%s%s, OSL %.4g", isl, mode ? " " : "",
-                                        mode ? mode : "", osl)
-                       : jm_report_text(r, "synthetic prompts, ISL %.4g", isl);
-    if (file)
-        return jm_report_text(r, "prompts of SHA-256 %.16s...", file);
-    return jm_run_env(run, "mlperf.scenario");
-}
-
-/* "8 x NVIDIA H100 80GB HBM3", from the facts gpu.N.name. */
-static const char *accelerators(const struct jm_run *run, struct jm_report *r)
-{
-    const char *text = NULL;
-    for (size_t i = 0; i < r->n_env; i++) {
-        size_t n = strlen(r->env[i].key), same = 0;
-        bool first = true;
-        if (strncmp(r->env[i].key, "gpu.", 4) != 0 || n < 10 || strcmp(r->env[i].key + n - 5, ".name") != 0)
-            continue;
-        for (size_t k = 0; k < r->n_env; k++) {
-            size_t m = strlen(r->env[k].key);
-            if (strncmp(r->env[k].key, "gpu.", 4) != 0 || m < 10 ||
-                strcmp(r->env[k].key + m - 5, ".name") != 0 || strcmp(r->env[k].value, r->env[i].value) != 0)
-                continue;
-            first &= k >= i;
-            same++;
-        }
-        if (first)
-            text = text ? jm_report_text(r, "%s, %zu x %s", text, same, r->env[i].value)
-                        : jm_report_text(r, "%zu x %s", same, r->env[i].value);
-    }
-    if (text)
-        return text;
-    const char *name = jm_run_env(run, "sut.accelerator_model_name"),
-               *each = jm_run_env(run, "sut.accelerators_per_node");
-    return name && each ? jm_report_text(r, "%s x %s", each, name) : name;
-}
-
-static const char *idle(const struct jm_run *run, struct jm_report *r)
-{
-    const char *text = NULL;
-    int n = 0;
-    for (size_t i = 0; i < r->n_windows && n < 4; i++) {
-        char key[64];
-        if (r->windows[i].role != JM_R_IDLE)
-            continue;
-        snprintf(key, sizeof key, "idle.%d.class", r->windows[i].id);
-        const char *class = jm_run_env(run, key);
-        n++;
-        double s = jm_seconds_apart(r->windows[i].t1, r->windows[i].t0);
-        text = text ? jm_report_text(r, "%s, %s idle for %.4g s", text, class ? class : "unnamed", s)
-                    : jm_report_text(r, "%s idle for %.4g s", class ? class : "unnamed", s);
-    }
-    if (text)
-        return jm_report_text(r, "%s; gross figures first, net ones beside them", text);
-    return r->n_windows ? "no idle window: gross figures only" : NULL;
-}
-
-/* Who told of the engine, and how its tokens are counted. */
-static const char *telemetry(struct jm_report *r)
-{
-    size_t n = 0, told = 0;
-    const char *title = NULL;
-    bool step = true;
-    for (size_t i = 0; i < r->n_engine; i++) {
-        const struct jm_engine_source *e = &r->engine[i];
-        if (e->host)
-            continue;
-        n++;
-        told += e->scrapes > 0;
-        title = e->scrapes && e->title ? e->title : title;
-        step &= !e->scrapes || e->per_step;
-    }
-    if (!told)
-        return r->engine_mode && strcmp(r->engine_mode, "off") == 0 ? "not asked for" : "none answered";
-    return jm_report_text(r, "%s, %zu of %zu sources, tokens counted %s",
-                          title ? title : "of an engine that is not known", told, n,
-                          step ? "as they are made" : "when a request ends");
+    const char *v = it->fact ? jm_fact_of(run, r, it->fact) : NULL;
+    if (v)
+        *state = JM_DISCLOSED_DECLARED;
+    for (size_t i = 0; v && i < r->n_declared; i++)
+        if (strcmp(r->declared[i].key, it->fact) == 0)
+            *state = JM_DISCLOSED_LATER;
+    return v;
 }
 
 int jm_disclosure(const struct jm_run *run, struct jm_report *r, const struct jm_disclosure_row **rows,
                   size_t *n, struct jm_err *err)
 {
-    struct list l = {.r = r, .cap = 40};
-    l.row = jm_report_alloc(r, l.cap * sizeof *l.row);
-    if (!l.row)
+    struct jm_disclosure_row *row = jm_report_alloc(r, N_ITEMS * sizeof *row);
+    if (!row)
         return jm_err_set(err, JM_ENOMEM, "out of memory for the disclosure");
-    put(&l, "boundary and instrument", boundaries(r));
-    put(&l, "token denominator",
-        r->has_requests                  ? "output tokens as counted by the server, at their stamps"
-        : jm_run_env(run, "import.kind") ? "tokens/s as LoadGen reports them"
-                                         : NULL);
-    put(&l, "ISL", dist(r, &r->tokens.isl));
-    put(&l, "OSL", dist(r, &r->tokens.osl));
-    put(&l, "workload", workload(run, r));
-    FROM(&l, run, "arrival pattern", "plan.shape", "load.shape", "mlperf.scenario");
-    put(&l, "load level", level(run, r));
-    FROM(&l, run, "model", "endpoint.model", "load.model", "plan.model", "loadgen.sut_name");
-    FROM(&l, run, "precision", "endpoint.precision", "plan.precision");
-    FROM(&l, run, "engine", "endpoint.engine", "endpoint.server", "sut.framework");
-    if (r->engine_mode)
-        put(&l, "engine's own metrics", telemetry(r));
-    put(&l, "accelerators", accelerators(run, r));
-    FROM(&l, run, "driver", "nvml.driver", "sut.driver");
-    FROM(&l, run, "NVML", "nvml.version");
-    FROM(&l, run, "CUDA", "nvml.cuda");
-    put(&l, "power limit enforced", mean_of(run, r, "power.limit", "W", 1, err));
-    put(&l, "SM clock", mean_of(run, r, "clock.sm", "MHz", 1e-6, err));
-    put(&l, "temperature", mean_of(run, r, "temp", "°C", 1, err));
-    put(&l, "windows", windows(r));
-    FROM(&l, run, "warm-up, s", "plan.warmup_s");
-    FROM(&l, run, "sampling", "record.period", "mlperf.analyzer");
-    FROM(&l, run, "window edges", "record.edge");
-    put(&l, "idle policy", idle(run, r));
-    FROM(&l, run, "calibration", "calibration.id");
-    FROM(&l, run, "PUE", "plan.pue");
-    FROM(&l, run, "grid intensity", "factor.carbon");
-    FROM(&l, run, "host", "host.name", "sut.system_name");
-    FROM(&l, run, "system", "host.product", "sut.system_name");
-    FROM(&l, run, "CPU", "host.cpu", "sut.host_processor_model_name");
-    FROM(&l, run, "operating system", "host.os", "sut.operating_system");
-    FROM(&l, run, "kernel", "host.kernel");
-    put(&l, "tool", jm_report_text(r, "joulemark %s", r->joulemark ? r->joulemark : "?"));
-    *rows = l.row;
-    *n = l.n;
+    for (size_t i = 0; i < N_ITEMS; i++) {
+        const struct item *it = &items[i];
+        const char *const names[] = {it->env[0], it->env[1], it->env[2], it->env[3], NULL};
+        enum jm_disclosed state = JM_DISCLOSED;
+        const char *v = it->fn ? it->fn(run, r, err) : NULL, *said;
+        if (!v)
+            v = env_of(run, names);
+        if (v && v[0] == JM_SAID_NA) {
+            state = JM_DISCLOSED_NA;
+            v++;
+        }
+        if ((!v || state == JM_DISCLOSED_NA) && (said = declared(run, r, it, &state)) != NULL)
+            v = said;
+        if (!v)
+            state = JM_DISCLOSED_NOT;
+        row[i] = (struct jm_disclosure_row){.key = it->key,
+                                            .value = v ? v : "not known",
+                                            .known = v && state != JM_DISCLOSED_NA,
+                                            .id = it->id,
+                                            .required = it->required,
+                                            .state = state,
+                                            .mend = it->mend,
+                                            .source = it->source};
+    }
+    *rows = row;
+    *n = N_ITEMS;
     return 0;
+}
+
+size_t jm_disclosure_missing(const struct jm_disclosure_row *rows, size_t n)
+{
+    size_t missing = 0;
+    for (size_t i = 0; i < n; i++)
+        missing += rows[i].required && rows[i].state == JM_DISCLOSED_NOT;
+    return missing;
 }

@@ -6,6 +6,7 @@
 
 #include "audit/audit.h"
 #include "base/json.h"
+#include "cli/auditout.h"
 #include "cli/cmds.h"
 #include "cli/present.h"
 #include "compute/compute.h"
@@ -21,8 +22,12 @@ struct opts {
     struct jm_present present;
     const char *from;
     int64_t select;
-    bool checks;
+    bool checks, disclosure, levels;
+    struct jm_opt_list facts;
+    int format;
 };
+
+enum { AS_TEXT, AS_MARKDOWN, AS_HTML, AS_JSON };
 
 static void init(void *opts)
 {
@@ -30,124 +35,12 @@ static void init(void *opts)
     jm_present_init(&o->present);
 }
 
-enum { PASSED, NOTED, FAILED };
-
-static const struct jm_check *const *tables(void)
-{
-    static const struct jm_check *const t[] = {jm_check_table, jm_foreign_check_table, NULL};
-    return t;
-}
-
-static const char *check_of(const char *finding)
-{
-    static const struct jm_finding_kind *const t[] = {jm_finding_table, jm_foreign_finding_table};
-    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++)
-        for (const struct jm_finding_kind *k = t[i]; k->id; k++)
-            if (strcmp(k->id, finding) == 0)
-                return k->check;
-    return finding;
-}
-
-static bool concerns(const struct jm_report *r, const struct jm_finding *f)
-{
-    return !f->profiles || (f->profiles & (1u << r->profile));
-}
-
-static int outcome(const struct jm_report *r, const struct jm_check *c)
-{
-    int worst = PASSED;
-    for (size_t i = 0; i < r->n_findings; i++) {
-        const struct jm_finding *f = &r->findings[i];
-        if (strcmp(check_of(f->id), c->id) == 0) {
-            int is = f->severity == JM_SEV_INFO || !concerns(r, f) ? NOTED : FAILED;
-            worst = is > worst ? is : worst;
-        }
-    }
-    return worst;
-}
-
-static const char *why_of(const char *finding)
-{
-    const char *id = check_of(finding);
-    for (const struct jm_check *const *t = tables(); *t; t++)
-        for (const struct jm_check *c = *t; c->id; c++)
-            if (strcmp(c->id, id) == 0)
-                return c->why;
-    return NULL;
-}
-
-static bool imported(const struct jm_report *r)
-{
-    return strcmp(r->kind, "imported") == 0;
-}
-
-/* Checks that ran: those of other tools' files only over imported ones. */
-static int count(const struct jm_report *r, int *failed)
-{
-    int n = 0;
-    *failed = 0;
-    for (const struct jm_check *const *t = tables(); *t; t++)
-        for (const struct jm_check *c = *t; c->id && (*t != jm_foreign_check_table || imported(r)); c++) {
-            *failed += outcome(r, c) == FAILED;
-            n++;
-        }
-    return n;
-}
-
-static void json(struct jm_str *s, const struct jm_report *r, const char *path, const char *importer)
-{
-    static const char *const words[] = {"passed", "noted", "failed"};
-    struct jm_jsonw w;
-    int failed;
-    count(r, &failed);
-    jm_jsonw_init(&w, s, 2);
-    jm_jsonw_object(&w);
-    jm_jsonw_kstr(&w, "schema", "joulemark.audit/1");
-    jm_jsonw_kstr(&w, "joulemark", JM_VERSION);
-    jm_jsonw_kstr(&w, "file", path);
-    jm_jsonw_kstr(&w, "importer", importer);
-    jm_jsonw_kstr(&w, "profile", jm_profile_name((int)r->profile));
-    jm_jsonw_kstr(&w, "status", failed ? "failed" : "passed");
-    jm_jsonw_key(&w, "findings");
-    jm_jsonw_array(&w);
-    for (int sev = JM_SEV_ERROR; sev >= JM_SEV_INFO; sev--)
-        for (size_t i = 0; i < r->n_findings; i++) {
-            const struct jm_finding *f = &r->findings[i];
-            if ((int)f->severity != sev)
-                continue;
-            jm_jsonw_object(&w);
-            jm_jsonw_kstr(&w, "id", f->id);
-            jm_jsonw_kstr(&w, "check", check_of(f->id));
-            jm_jsonw_kstr(&w, "severity", jm_severity_name(sev));
-            jm_jsonw_kstr(&w, "text", f->text);
-            if (f->evidence && f->evidence[0])
-                jm_jsonw_kstr(&w, "evidence", f->evidence);
-            if (f->window >= 0)
-                jm_jsonw_kstr(&w, "window", r->windows[f->window].name);
-            jm_jsonw_kstr(&w, "why", why_of(f->id));
-            jm_jsonw_end(&w);
-        }
-    jm_jsonw_end(&w);
-    jm_jsonw_key(&w, "checks");
-    jm_jsonw_array(&w);
-    for (const struct jm_check *const *t = tables(); *t; t++)
-        for (const struct jm_check *c = *t; c->id && (*t != jm_foreign_check_table || imported(r)); c++) {
-            jm_jsonw_object(&w);
-            jm_jsonw_kstr(&w, "id", c->id);
-            jm_jsonw_kstr(&w, "title", c->title);
-            jm_jsonw_kstr(&w, "result", words[outcome(r, c)]);
-            jm_jsonw_end(&w);
-        }
-    jm_jsonw_end(&w);
-    jm_jsonw_end(&w);
-}
-
 static void one_finding(struct jm_out *o, size_t i)
 {
     static const char *const tag[] = {"note", "WARNING", "ERROR"};
     static const enum jm_out_style_of st[] = {JM_OUT_DIM, JM_OUT_YELLOW, JM_OUT_RED};
     const struct jm_finding *f = &o->r->findings[i];
-    const char *why = why_of(f->id);
+    const char *why = jm_audit_why(f->id);
     size_t more = jm_fmt_more(o->r, i);
     jm_str_adds(o->s, "\n");
     jm_out_style(o, st[f->severity]);
@@ -177,12 +70,12 @@ static void one_finding(struct jm_out *o, size_t i)
 }
 
 static void text(struct jm_cli *cli, struct jm_str *s, const struct jm_report *r, const struct opts *o,
-                 const char *path, const char *importer)
+                 const struct jm_evidence *e, const char *path, const char *importer)
 {
     static const char *const words[] = {"passed", "noted", "FAILED"};
     struct jm_show_opts show = {.width = 80, .color = cli->term.out_color, .ascii = o->present.ascii};
     struct jm_out out = {s, r, &show, 80};
-    int failed, n = count(r, &failed);
+    int failed, n = jm_audit_count(r, &failed);
     jm_out_style(&out, JM_OUT_BOLD);
     jm_out_add(&out, path);
     jm_out_style(&out, JM_OUT_PLAIN);
@@ -198,13 +91,20 @@ static void text(struct jm_cli *cli, struct jm_str *s, const struct jm_report *r
         for (size_t i = 0; i < r->n_findings; i++)
             if ((int)r->findings[i].severity == sev && !jm_fmt_repeats(r, i))
                 one_finding(&out, i);
+    if (!o->disclosure && !o->levels)
+        jm_show_evidence_brief(&out, e);
+    if (o->disclosure)
+        jm_show_disclosure_text(&out, e);
+    if (o->levels)
+        jm_show_levels_text(&out, e);
     if (!o->checks)
         return;
     jm_out_section(&out, "Checks");
-    for (const struct jm_check *const *t = tables(); *t; t++)
-        for (const struct jm_check *c = *t; c->id && (*t != jm_foreign_check_table || imported(r)); c++) {
+    for (const struct jm_check *const *t = jm_audit_tables(); *t; t++)
+        for (const struct jm_check *c = *t; c->id && (*t != jm_foreign_check_table || jm_audit_imported(r));
+             c++) {
             jm_str_adds(s, "  ");
-            jm_out_cell(&out, words[outcome(r, c)], 8, false);
+            jm_out_cell(&out, words[jm_audit_outcome(r, c)], 8, false);
             jm_out_cell(&out, c->id, 22, false);
             jm_out_wrap(&out, c->title, 32, 32);
         }
@@ -215,6 +115,7 @@ static int judge(struct jm_cli *cli, const char *run_path, const struct opts *o,
 {
     struct jm_run *run = NULL;
     struct jm_report *r = NULL;
+    struct jm_evidence e = {0};
     struct jm_str s;
     int failed = 0;
     int rc = jm_run_open(run_path, &run, err);
@@ -222,14 +123,27 @@ static int judge(struct jm_cli *cli, const char *run_path, const struct opts *o,
         return rc;
     jm_str_init(&s);
     rc = jm_present_report(run, &o->present, &r, err);
+    for (size_t i = 0; !rc && i < o->facts.n; i++)
+        rc = jm_fact_declare(r, o->facts.item[i], err);
+    if (!rc)
+        rc = jm_disclosure(run, r, &e.row, &e.n_row, err);
+    if (!rc)
+        rc = jm_levels(run, r, &e.levels, err);
     if (!rc) {
-        if (cli->common->json)
-            json(&s, r, path, importer);
+        if (cli->common->json || o->format == AS_JSON)
+            jm_audit_json(&s, r, &e, path, importer);
+        else if (o->format == AS_MARKDOWN)
+            jm_show_evidence_markdown(&s, r, &e, o->levels);
+        else if (o->format == AS_HTML)
+            rc = jm_show_evidence_html(&s, r, &e, err);
         else
-            text(cli, &s, r, o, path, importer);
-        count(r, &failed);
-        rc = jm_str_ok(&s, "the audit", err);
+            text(cli, &s, r, o, &e, path, importer);
+        jm_audit_count(r, &failed);
+        if (o->disclosure)
+            failed += (int)jm_disclosure_missing(e.row, e.n_row);
     }
+    if (!rc)
+        rc = jm_str_ok(&s, "the audit", err);
     if (!rc)
         jm_cli_out(cli, jm_str_span(&s));
     jm_str_release(&s);
@@ -289,6 +203,18 @@ static int audit(struct jm_cli *cli, void *opts, struct jm_err *err)
 
 static const struct jm_opt table[] = {
     {"checks", 0, JM_OPT_FLAG, offsetof(struct opts, checks), .help = "List every check with its result."},
+    {"disclosure", 0, JM_OPT_FLAG, offsetof(struct opts, disclosure),
+     .help = "What has to stand beside the number, item by item, and what is missing: for a paper with "
+             "--format markdown. A missing item that a reader needs is a failure."},
+    {"levels", 0, JM_OPT_FLAG, offsetof(struct opts, levels),
+     .help =
+         "What the run is evidence for: levels of a claim, of the EE HPC WG and rules of MLPerf Power, and "
+         "what each lacks."},
+    {"fact", 0, JM_OPT_LIST, offsetof(struct opts, facts), .arg = "KEY=VALUE",
+     .help = "Declare what no instrument tells, such as precision=FP8; marked as declared later. Repeatable "
+             "(docs/disclosure.md lists the keys)."},
+    {"format", 'f', JM_OPT_ENUM, offsetof(struct opts, format), .choices = "text|markdown|html|json",
+     .help = "markdown and html: the disclosure (markdown with --levels: these too).", .deflt = "text"},
     {"from", 0, JM_OPT_STR, offsetof(struct opts, from), .arg = "NAME", .help = "Importer to use for FILE.",
      .deflt = "found by looking at FILE"},
     {"select", 0, JM_OPT_INT, offsetof(struct opts, select), 1, 1e6, .arg = "N",

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "audit/audit.h"
 #include "base/file.h"
 #include "base/num.h"
 #include "cli/lengthen.h"
@@ -85,6 +86,23 @@ static int keep_passports(struct jm_session *s, const struct jm_opt_list *list, 
     return rc;
 }
 
+/* Keeps the facts that were declared; without a recorder: only looks at them. */
+static int keep_facts(struct jm_recorder *rec, const struct jm_opt_list *facts, struct jm_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < facts->n; i++) {
+        const struct jm_fact *f;
+        const char *value;
+        char key[64];
+        rc = jm_fact_parse(facts->item[i], &f, &value, err);
+        if (rc || !rec)
+            continue;
+        snprintf(key, sizeof key, "fact.%s", f->key);
+        jm_recorder_env(rec, key, value);
+    }
+    return rc;
+}
+
 int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_session_opts *o,
                     const char *verb, const char *source, const struct jm_meter_env *env, bool mark,
                     struct jm_err *err)
@@ -94,13 +112,16 @@ int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_se
     uint64_t seed = (uint64_t)o->seed;
     *s = (struct jm_session){.cli = cli};
     jm_str_init(&s->path);
+    int rc = keep_facts(NULL, &o->facts, err);
+    if (rc)
+        return rc;
     jm_clock_pair(&clock, &now);
     if (o->seed < 0 && getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         seed = (uint64_t)now.real;
     if (o->seed < 0)
         seed &= INT64_MAX; /* can be given again as --seed */
-    int rc = o->output ? (jm_str_adds(&s->path, o->output), jm_str_ok(&s->path, "a file name", err))
-                       : jm_session_default_path(verb, now.real, &s->path, err);
+    rc = o->output ? (jm_str_adds(&s->path, o->output), jm_str_ok(&s->path, "a file name", err))
+                   : jm_session_default_path(verb, now.real, &s->path, err);
     if (!rc && mark)
         rc = make_socket_dir(s, err);
     if (!rc)
@@ -154,7 +175,9 @@ int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_se
         snprintf(text, sizeof text, "%.9g", (double)o->window_max / 1e9);
         jm_recorder_env(s->rec, "plan.window_max_s", text);
     }
-    rc = keep_passports(s, &o->passports, err);
+    rc = keep_facts(s->rec, &o->facts, err);
+    if (!rc)
+        rc = keep_passports(s, &o->passports, err);
     s->sync_step = o->sync_step;
     s->metered = jm_recorder_channels(s->rec) > 0;
     if (!s->metered)

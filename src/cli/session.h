@@ -13,7 +13,7 @@ struct jm_session_opts {
     bool force, no_edge, strict, no_summary;
     double tolerance; /* percent of the energy of a window; 0: none */
     bool sync_step;
-    struct jm_opt_list passports;
+    struct jm_opt_list passports, facts;
     int64_t window_max; /* ns; 0: no window is lengthened */
     double sample_hz;   /* 0: each meter's own */
     int64_t edge_ns;
@@ -49,6 +49,13 @@ void jm_session_opts_init(struct jm_session_opts *o);
          .help = "Keep a passport of an instrument (joulemark characterize) with the run, and correct its "  \
                  "energies by it. Refused for another device or driver. Repeatable."},                       \
         {"label", 0, JM_OPT_STR, offsetof(struct s, m.label), .help = "Name of the run for people."},        \
+        {"fact",                                                                                             \
+         0,                                                                                                  \
+         JM_OPT_LIST,                                                                                        \
+         offsetof(struct s, m.facts),                                                                        \
+         .arg = "KEY=VALUE",                                                                                 \
+         .help = "Keep with the run what no instrument tells, such as precision=FP8: it stands in the "      \
+                 "disclosure as declared (docs/disclosure.md lists the keys). Repeatable."},                 \
         {"sample-rate",                                                                                      \
          0,                                                                                                  \
          JM_OPT_RATE,                                                                                        \

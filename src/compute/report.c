@@ -118,6 +118,7 @@ static void choose_profile(struct jm_calc *c)
 {
     double shortest = INFINITY;
     c->r->profile = c->o->profile;
+    c->r->pue = c->o->pue;
     if (c->o->profile_given)
         return;
     for (size_t i = 0; i < c->n_win; i++)

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "model/channel.h"
 #include "model/factor.h"
+#include "model/pue.h"
 #include "model/request.h"
 #include "model/window.h"
 #include "model/words.h"
@@ -331,6 +332,9 @@ struct jm_report {
     size_t n_factors;
     struct jm_impact *impacts;
     size_t n_impacts, cap_impacts;
+    struct jm_pue pue;       /* that the facility was made with; value 0: none */
+    struct jm_kv *declared;  /* facts declared when looking at the run, not kept in it */
+    size_t n_declared;
     const char *impact_note; /* what to know of the boundary they are at; NULL */
     struct jm_lag_row *lags; /* of a run with steps of load */
     int lag_reference;       /* channel that lags are behind; -1: the steps themselves */

@@ -112,7 +112,7 @@ class Options(Base):
             options = re.findall(r"(?m)^  (?:-\w, |    )--([a-z0-9-]+) (\S+)$|^  (?:-\w, |    )--([a-z0-9-]+) (\S+)  ",
                                  text)
             for name, arg in [(a or c, b or d) for a, b, c, d in options]:
-                free = arg in ("FILE", "DIR", "TEXT", "NAME", "LIST", "RUN", "JSON", "PATH", "URL", "METRIC", "HOSTS", "COMMAND", "NAME=ROLE", "ZONES", "PRICES", "MASS") and name != "profile"
+                free = arg in ("FILE", "DIR", "TEXT", "NAME", "LIST", "RUN", "JSON", "PATH", "URL", "METRIC", "HOSTS", "COMMAND", "NAME=ROLE", "ZONES", "PRICES", "MASS", "KEY=VALUE") and name != "profile"
                 for value in self.JUNK[:1] if free else self.JUNK:
                     walked += 1
                     text = self.refused(2, "--" + name, command, f"--{name}={value}", "--help")

@@ -25,7 +25,7 @@ def load(name):
         return json.load(f)
 
 
-SCHEMA, EXPLAIN = load("show"), load("explain")
+SCHEMA, EXPLAIN, AUDIT = load("show"), load("explain"), load("audit")
 ROUNDS, COMPARISON = load("mlperf-show"), load("mlperf-compare")
 CHECKED = load("mlperf-check")
 
@@ -81,6 +81,12 @@ class Schema(unittest.TestCase):
         self.assertIn(r.returncode, (0, 3), r.stderr)
         doc = json.loads(r.stdout, parse_constant=lambda c: self.fail(f"{c} is no JSON"))
         self.assertEqual(check(doc, SCHEMA), [])
+        r = subprocess.run([JOULEMARK, "audit", self.file, "--json", "--fact", "precision=FP8"], capture_output=True, text=True,
+                           timeout=60)
+        self.assertIn(r.returncode, (0, 1), r.stderr)
+        audit = json.loads(r.stdout, parse_constant=lambda c: self.fail(f"{c} is no JSON"))
+        self.assertEqual(check(audit, AUDIT, root=AUDIT), [])
+        self.assertEqual({x["id"]: x["state"] for x in audit["disclosure"]["items"]}["precision"], "declared later")
         return doc
 
     def test_validator_can_fail(self):

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The aspects of the EE HPC WG power measurement methodology (version 3.0, text of the working group's
+ * repository; Green500 uses it): a level is reached only if all aspects reach it. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/levels.h"
+#include "base/num.h"
+
+#include "base/banned.h"
+
+/* One sample a second, with the jitter of a timer. */
+#define SAMPLE_S 1.05
+#define CORE_S   60.0
+#define READINGS 10.0
+/* Readings no further apart than a tenth of the core phase. */
+#define APART 0.1
+
+static void put(struct jm_levels *l, int i, const char *id, const char *title, int level,
+                const char *evidence, const char *lacks)
+{
+    l->aspect[i] =
+        (struct jm_aspect){id, title, level, evidence ? evidence : "not known", level < 3 ? lacks : NULL};
+}
+
+static int granularity(const struct jm_seen *s)
+{
+    if (!s->rows)
+        return 0;
+    if (s->counters == s->rows)
+        return 3;
+    return s->spacing_s <= SAMPLE_S ? 2 : 0;
+}
+
+static int timing(const struct jm_seen *s)
+{
+    if (!s->rows || !(s->seconds >= CORE_S) || !(s->spacing_s <= APART * s->seconds) || s->covered < 0.9)
+        return 0;
+    return s->full_run ? 3 : 1;
+}
+
+static int reported(const struct jm_seen *s)
+{
+    if (!s->rows)
+        return 0;
+    if (!s->idle || !(s->fewest >= READINGS) || !s->full_run)
+        return 1;
+    return s->counters == s->rows ? 3 : 2;
+}
+
+/* Share of the machine: all, or 40 kW, of what the boundary should hold. */
+static int fraction(const struct jm_seen *s, double *watts)
+{
+    const struct jm_result *x = s->best;
+    *watts = x && s->seconds > 0 ? x->q.value / s->seconds : NAN;
+    if (!x)
+        return 0;
+    if (x->of <= 0 || x->have_of == x->of)
+        return 3;
+    return *watts >= 40e3 ? 1 : 0;
+}
+
+static int accuracy(const struct jm_seen *s, double *percent, bool *by_hand)
+{
+    const char *said = jm_fact_of(s->run, s->r, "meter-accuracy");
+    double declared;
+    *percent = s->rows && s->accuracy > 0 ? 100 * s->accuracy : NAN;
+    if (isnan(*percent) && said && jm_num_double(jm_span_of(said), &declared) == 0 && declared > 0) {
+        *percent = declared;
+        *by_hand = true;
+    }
+    return *percent <= 1 ? 3 : *percent <= 2 ? 2 : *percent <= 5 ? 1 : 0;
+}
+
+void jm_levels_eehpc(struct jm_seen *s, struct jm_levels *l)
+{
+    struct jm_report *r = s->r;
+    double watts, percent;
+    bool by_hand = false;
+    const char *net = jm_fact_of(s->run, r, "interconnect"), *loss = jm_fact_of(s->run, r, "psu-loss");
+    int share = fraction(s, &watts), meter = accuracy(s, &percent, &by_hand);
+    const char *kind = s->rows ? s->counters == s->rows ? "counters"
+                                 : s->counters          ? "counters and gauges"
+                                                        : "gauges"
+                               : "none";
+    l->eehpc_boundary = s->best ? jm_boundary_name((int)s->best->q.boundary) : NULL;
+    put(l, 0, "1a", "granularity", granularity(s),
+        s->rows ? jm_report_text(r, "%s, a reading every %.3g s", kind, s->spacing_s) : "no instrument",
+        s->counters < s->rows && s->spacing_s <= SAMPLE_S
+            ? "level 3: an instrument that integrates energy itself"
+            : "a reading each second and oftener");
+    int when = timing(s);
+    put(l, 1, "1b", "timing", when,
+        s->rows ? jm_report_text(r, "core phase %.4g s, readings %.3g s apart, %s", s->seconds, s->spacing_s,
+                                 s->full_run ? "over the full run" : "not over the full run")
+                : "no instrument",
+        when == 1 ? "levels 2 and 3: readings over the full run"
+                  : "a core phase of 60 s and longer, readings no further apart than a tenth of it");
+    int said = reported(s);
+    put(l, 2, "1c", "what is reported", said,
+        s->rows ? jm_report_text(r, "%.4g readings in the core phase, %s", floor(s->fewest),
+                                 s->idle ? "idle power measured" : "idle power not measured")
+                : "nothing",
+        said == 2 ? "level 3: readings of energy, not of power"
+                  : "ten readings in the core phase, idle power (ready, not asleep), and the full run");
+    put(l, 3, "2", "fraction of the machine", share,
+        s->best ? jm_report_text(r, "%d of %d, %.4g kW", s->best->have_of, s->best->of, watts / 1e3)
+                : "nothing",
+        "all of it (level 1: at least 40 kW, or a part chosen at random)");
+    bool whole = s->wall || s->node;
+    int parts = !whole ? 0 : s->hosts > 1 && !net ? 0 : s->hosts > 1 ? 2 : 3;
+    put(l, 4, "3", "subsystems", parts,
+        !whole ? "processors, memory, network and fans of the host are not in it"
+        : s->hosts > 1
+            ? net ? jm_report_text(r, "compute measured; interconnect declared: %s", net)
+                  : "compute measured; the interconnect between hosts is neither measured nor estimated"
+            : "one node, measured as a whole",
+        !whole ? "an instrument of the whole node"
+               : "--fact interconnect=TEXT, an upper bound from maximum specified power");
+    int place = s->wall ? 3 : s->node && loss ? 1 : 0;
+    put(l, 5, "4", "point of measurement", place,
+        s->wall   ? "upstream of power conversion"
+        : s->node ? loss ? jm_report_text(r, "behind the supplies; loss declared: %s", loss)
+                         : "behind the supplies, loss not known"
+        : s->best ? "downstream of power conversion"
+                  : "nothing",
+        s->node ? "level 1: --fact psu-loss=TEXT from maker data; levels 2 and 3: the loss measured"
+                : "a meter at the inlet");
+    put(l, 6, "4b", "meter accuracy", meter,
+        isnan(percent) ? "no accuracy is published for it"
+                       : jm_report_text(r, "%.3g %%%s", percent, by_hand ? ", declared" : ""),
+        meter ? "1 % (level 3), 2 % (level 2)"
+              : "a meter of 5 % and better, or --fact meter-accuracy=PERCENT of its certificate");
+    int least = 3, like = 3;
+    for (int i = 0; i < JM_ASPECTS; i++) {
+        least = l->aspect[i].level < least ? l->aspect[i].level : least;
+        if (i < 4)
+            like = l->aspect[i].level < like ? l->aspect[i].level : like;
+    }
+    l->eehpc = least;
+    l->eehpc_like = !least && s->carried && like >= 1;
+    l->eehpc_text =
+        least ? jm_report_text(r, "level %d at the boundary %s", least, l->eehpc_boundary)
+        : l->eehpc_like
+            ? "L1-like: energy carried to the wall by a relation that was measured; no level, because the "
+              "wall was "
+              "not metered in this run"
+            : jm_report_text(r, "no level%s",
+                             s->best && !s->wall && !s->node
+                                 ? ": counters of GPUs stand behind power conversion, and see one subsystem"
+                                 : "");
+}
