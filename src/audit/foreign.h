@@ -64,6 +64,15 @@ int jm_foreign_log_repeated(const struct jm_run *run, struct jm_report *r, struc
 int jm_foreign_log_stamps(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_foreign_log_silent(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_foreign_dcgm(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+/* foreign_tools.c */
+int jm_foreign_modelled(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_pue(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_rows(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_scope(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_method(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_value(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_denominator(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+int jm_foreign_carbon(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 /* foreign_sums.c */
 int jm_foreign_totals(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_foreign_range(const struct jm_run *run, struct jm_report *r, struct jm_err *err);

@@ -147,8 +147,13 @@ static int mean_of(struct jm_report *r, struct jm_err *err, int w, const char *m
 
 int jm_foreign_gpu_mean(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
-    int rc = 0;
-    (void)run;
+    const char *told = jm_run_env(run, "import.energy.gpu_mean");
+    int rc =
+        told ? jm_foreign_say(
+                   r, err, "energy.gpu_mean", JM_SEV_ERROR, -1, told,
+                   "the tool took the mean over the devices for their sum: energy and power are too small by "
+                   "their number")
+             : 0;
     for (int w = -1; !rc && w < jm_foreign_windows(r); w++) {
         rc = mean_of(r, err, w, "energy", "energy");
         if (!rc)

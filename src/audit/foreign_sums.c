@@ -55,6 +55,15 @@ int jm_foreign_totals(const struct jm_run *run, struct jm_report *r, struct jm_e
         if (!rc)
             rc = equal(r, err, w, C("j_per.output_token") * out, e, "J per output token x output tokens",
                        "the energy");
+        if (!rc && isnan(es)) /* all over one time */
+            rc = equal(r, err, w, C("j_per.output_token") * C("tokens_per_s"), C("power.mean"),
+                       "J per output token x output tokens/s", "the mean power");
+        if (!rc)
+            rc = equal(r, err, w, C("j_per.output_token") * C("osl"), C("j_per.request_ok"),
+                       "J per output token x mean output length", "the energy per request");
+        if (!rc && !(bad > 0))
+            rc = equal(r, err, w, C("j_per.request_ok") * ok, e, "energy per request x successful requests",
+                       "the energy");
         if (!rc)
             rc = equal(r, err, w, C("j_per.output_token") * C("tokens_per_j"), 1,
                        "J per token x tokens per J", "1");

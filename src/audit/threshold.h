@@ -129,6 +129,12 @@
 /* Share of the time with fewer requests in flight than 90 % of the most. */
 #define JM_TH_FOREIGN_RAMP_LEVEL 0.90
 #define JM_TH_FOREIGN_RAMP       0.20
+/* Energy per output token over that per token, from which on it must be said which one is meant. */
+#define JM_TH_FOREIGN_DENOMINATOR 2.0
+/* A grid's carbon intensity changes by less than this factor from year to year and source to source. */
+#define JM_TH_FOREIGN_GRID 3.0
+/* g/kWh; lignite has 1000 to 1200 (IPCC AR5 WG III annex III, table A.III.2: coal up to 910, direct and life cycle). */
+#define JM_TH_FOREIGN_COAL 1400.0
 
 /* Logs of devices. Near idle: below this share of what 95 % of the values lie under (idle boards draw 10 to
  * 25 % of their limit); worth a warning from this share of the window on. */

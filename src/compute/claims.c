@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an imported file states about itself, beside what the very same code that computes own runs makes of
- * its requests. A statement about which nothing can be computed is a result of provenance "declared". */
+ * its requests. A statement about which nothing can be computed is a result of provenance "declared", or
+ * "estimated" where its source says so. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,9 @@ static double factor(const char *from, const char *to)
                  {"MJ", "J", 1e6},
                  {"Wh", "J", 3600},
                  {"kWh", "J", 3.6e6},
+                 {"Wh/request", "J/request", 3600},
+                 {"Wh/1000 requests", "J/request", 3.6},
+                 {"kWh/1000 requests", "J/request", 3600},
                  {"kW", "W", 1e3},
                  {"mW", "W", 1e-3},
                  {"mJ/token", "J/token", 1e-3},
@@ -231,12 +235,14 @@ static int declare(struct jm_calc *c, const struct jm_calc_window *w, const stru
     x->q.have = true;
     x->q.value = k->claimed;
     x->q.boundary = k->boundary;
-    x->q.provenance = JM_P_DECLARED;
+    bool model = jm_span_starts(jm_span_of(k->source), JM_SPAN("estimate: "));
+    x->q.provenance = model ? JM_P_ESTIMATED : JM_P_DECLARED;
     x->q.u.excludes = "the file states it without one";
     x->quantile = q;
     x->instrument = k->source[0] ? k->source : "as the file says";
     if (k->boundary != JM_B_NONE)
-        x->set = jm_report_text(c->r, "%s (declared)", jm_boundary_name(k->boundary));
+        x->set =
+            jm_report_text(c->r, "%s (%s)", jm_boundary_name(k->boundary), model ? "estimated" : "declared");
     return 0;
 }
 

@@ -292,12 +292,12 @@ static bool fits(const struct jm_claim_row *r, struct jm_span key, char stat[16]
     return jm_build_stat(jm_span_sub(key, head.n, key.n - head.n - tail.n), stat);
 }
 
-static void one_claim(struct jm_build *b, const char *prefix, const struct jm_jtoken *key,
-                      const struct jm_jtoken *v, const struct jm_claim_row *rows)
+void jm_build_member(struct jm_build *b, const char *prefix, const struct jm_jtoken *key,
+                     const struct jm_jtoken *v, const struct jm_claim_row *rows)
 {
     char name[96], full[160], stat[16] = "";
     double d;
-    if (!jm_jtext(key, name, sizeof name))
+    if (b->rc || !jm_jtext(key, name, sizeof name))
         return;
     if (v->type == JM_J_STRING || v->type == JM_J_TRUE || v->type == JM_J_FALSE) {
         snprintf(full, sizeof full, "file.%s%s", prefix, name);
@@ -327,7 +327,7 @@ void jm_build_claims(struct jm_build *b, const struct jm_jtoken *object, const s
         return;
     jm_jiter_init(&it, b->f, object);
     while (!b->rc && (rc = jm_jiter_next(&it, &key, &v, b->err)) > 0)
-        one_claim(b, prefix, &key, &v, rows);
+        jm_build_member(b, prefix, &key, &v, rows);
     set(b, rc);
 }
 

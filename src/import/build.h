@@ -89,8 +89,12 @@ struct jm_claim_row {
  * "file.<prefix><key>" in the environment. */
 void jm_build_claims(struct jm_build *b, const struct jm_jtoken *object, const struct jm_claim_row *rows,
                      const char *prefix);
+/* One member of it. */
+void jm_build_member(struct jm_build *b, const char *prefix, const struct jm_jtoken *key,
+                     const struct jm_jtoken *v, const struct jm_claim_row *rows);
 /* The same for an energy, a power or what rests on one, which has a boundary ("gpu", "" where the file does
- * not say). */
+ * not say). A source that begins with "estimate: " says that it is none that was measured: a model, a
+ * constant, a prediction, or something with one of them in it. */
 void jm_build_energy_claim(struct jm_build *b, const char *key, const char *metric, const char *stat,
                            double value, const char *unit, const char *source, const char *boundary);
 /* An object of statistics ({"avg": 1, "p99": 2, ...}); key: its name. Numbers deeper are found too

@@ -427,7 +427,8 @@ static void window(struct jm_devlog *l)
 int jm_devlog_end(struct jm_devlog *l)
 {
     int gpus = 0;
-    if (!l->b.rc)
+    bool own = l->b.windows > 0; /* the file says itself what its windows are */
+    if (!l->b.rc && !own)
         window(l);
     for (size_t i = 0; i < l->tree.n; i++)
         gpus += l->tree.d[i].kind == JM_D_GPU;
@@ -436,7 +437,8 @@ int jm_devlog_end(struct jm_devlog *l)
         jm_build_env(&l->b, "sut.unknown", "the log names %d GPU%s, not which of them serve", gpus,
                      gpus > 1 ? "s" : "");
     }
-    jm_build_missing(&l->b, "tokens", "a log of devices knows of no requests, so no ratio is formed");
+    if (!own)
+        jm_build_missing(&l->b, "tokens", "a log of devices knows of no requests, so no ratio is formed");
     count(l, "import.log.back", l->back);
     count(l, "import.log.same_stamp", l->same);
     count(l, "import.log.without_value", l->missing);

@@ -44,7 +44,8 @@ struct jm_devlog {
 /* Opens the file and begins the run. meter: the name of the instrument's tool, "nvidia-smi". */
 int jm_devlog_begin(struct jm_devlog *l, const char *tool, const char *path, const char *out,
                     const struct jm_import_opts *o, struct jm_err *err);
-/* The window, the domains, what was missing, and the end of the run. Frees everything. */
+/* The window (unless the importer opened one), the domains, what was missing, and the end of the run. Frees
+ * everything. */
 int jm_devlog_end(struct jm_devlog *l);
 /* Index of the channel, made when new; -1 after a failure. */
 int jm_devlog_channel(struct jm_devlog *l, const struct jm_dev_place *p, const struct jm_dev_kind *k);

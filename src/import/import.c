@@ -28,25 +28,45 @@ extern const struct jm_importer jm_import_inferencex;
 extern const struct jm_importer jm_import_loadgen;
 extern const struct jm_importer jm_import_aiperf, jm_import_genai_perf, jm_import_guidellm;
 extern const struct jm_importer jm_import_inference_perf;
+extern const struct jm_importer jm_import_codecarbon, jm_import_carbontracker, jm_import_zeus;
+extern const struct jm_importer jm_import_ml_energy, jm_import_ai_energy_score;
 extern const struct jm_importer jm_import_sim_node;
 extern const struct jm_importer jm_import_nvidia_smi, jm_import_dcgmi, jm_import_prometheus;
 extern const struct jm_importer jm_import_amd_smi, jm_import_rocm_smi, jm_import_hl_smi;
 
 /* clang-format off: one line an importer */
 const struct jm_importer *const jm_importers[] = {
-    &jm_import_mlperf,      &jm_import_mlperf_training,
-    &jm_import_mlperf_tiny, &jm_import_loadgen,
-    &jm_import_vllm,        &jm_import_sglang,
-    &jm_import_aiperf,      &jm_import_genai_perf,
-    &jm_import_guidellm,    &jm_import_inference_perf,
-    &jm_import_llmperf,     &jm_import_evalscope,
-    &jm_import_genai_bench, &jm_import_fmperf,
-    &jm_import_hf_bench,    &jm_import_trtllm_bench,
-    &jm_import_inferencex,  &jm_import_llama_bench,
-    &jm_import_sim_node,    &jm_import_nvidia_smi,
-    &jm_import_amd_smi,     &jm_import_rocm_smi,
-    &jm_import_hl_smi,      &jm_import_dcgmi,
-    &jm_import_prometheus,  NULL,
+    &jm_import_mlperf,
+    &jm_import_mlperf_training,
+    &jm_import_mlperf_tiny,
+    &jm_import_loadgen,
+    &jm_import_vllm,
+    &jm_import_sglang,
+    &jm_import_aiperf,
+    &jm_import_genai_perf,
+    &jm_import_guidellm,
+    &jm_import_inference_perf,
+    &jm_import_llmperf,
+    &jm_import_evalscope,
+    &jm_import_genai_bench,
+    &jm_import_fmperf,
+    &jm_import_hf_bench,
+    &jm_import_trtllm_bench,
+    &jm_import_inferencex,
+    &jm_import_llama_bench,
+    &jm_import_sim_node,
+    &jm_import_nvidia_smi,
+    &jm_import_amd_smi,
+    &jm_import_rocm_smi,
+    &jm_import_hl_smi,
+    &jm_import_dcgmi,
+    &jm_import_prometheus,
+    &jm_import_codecarbon,
+    &jm_import_carbontracker,
+    &jm_import_zeus,
+    &jm_import_ml_energy,
+    &jm_import_ai_energy_score,
+    NULL,
 };
 /* clang-format on */
 

@@ -64,6 +64,7 @@ static int sniff(const struct jm_probe *p)
                                                  {"output_throughput", 10},
                                                  {"mean_ttft_ms", 10},
                                                  {"dataset_name", -40},
+                                                 {"steady_state_measurement", -60}, /* ML.ENERGY's */
                                                  {NULL, 0}},
                                       throughput[] = {{"elapsed_time", 0},       {"num_requests", 0},
                                                       {"tokens_per_second", 30}, {"requests_per_second", 30},
