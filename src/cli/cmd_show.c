@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "cli/cmds.h"
 #include "cli/path.h"
+#include "cli/pictures.h"
 #include "cli/present.h"
 
 #include "base/banned.h"
@@ -9,7 +10,8 @@
 struct opts {
     struct jm_common common;
     struct jm_present present;
-    const char *format, *output;
+    const char *format, *output, *picture;
+    int theme;
 };
 
 static void init(void *opts)
@@ -19,9 +21,57 @@ static void init(void *opts)
     o->format = "text";
 }
 
+static int name_of(const char *name, const struct jm_picture **out, struct jm_err *err)
+{
+    struct jm_str names;
+    *out = jm_picture_find(name);
+    if (*out)
+        return 0;
+    jm_str_init(&names);
+    for (const struct jm_picture *k = jm_picture_table; k->name; k++)
+        jm_str_addf(&names, "%s%s", names.len ? ", " : "", k->name);
+    jm_err_set(err, JM_EUSAGE, "--picture: \"%.40s\" is not one of %s", name, names.buf);
+    jm_str_release(&names);
+    return JM_EUSAGE;
+}
+
+/* Ends with 1 where the runs have not what the picture shows. */
+static int picture(struct jm_cli *cli, const struct opts *o, struct jm_err *err)
+{
+    const struct jm_picture *k;
+    struct jm_cli_runs runs = {0};
+    struct jm_err why = {0};
+    struct jm_str svg;
+    jm_str_init(&svg);
+    int rc = name_of(o->picture, &k, err), drawn = 0;
+    if (!rc)
+        rc = jm_cli_runs_open(cli->operand, cli->n_operands, &o->present, &runs, err);
+    if (!rc && o->output)
+        drawn = jm_cli_picture_file(k, &runs.of, (enum jm_theme)o->theme, o->output, &why);
+    else if (!rc)
+        drawn = jm_picture_svg(k, &runs.of, (enum jm_theme)o->theme, &svg, &why);
+    if (drawn == JM_EABSENT) {
+        jm_cli_say(cli, "%s", why.text);
+        rc = JM_EXIT_CHECK;
+    } else if (drawn) {
+        rc = jm_err_set(err, drawn, "%s", why.text);
+    }
+    if (!rc && !o->output)
+        jm_cli_out(cli, jm_str_span(&svg));
+    if (!rc)
+        rc = jm_present_exit(runs.report[0]->validity);
+    jm_cli_runs_release(&runs);
+    jm_str_release(&svg);
+    return rc;
+}
+
 static int show(struct jm_cli *cli, void *opts, struct jm_err *err)
 {
     struct opts *o = opts;
+    if (o->picture)
+        return picture(cli, o, err);
+    if (cli->n_operands > 1)
+        return jm_err_set(err, JM_EUSAGE, "one run is shown at a time; several belong to --picture frontier");
     struct jm_str s;
     enum jm_validity v = JM_V_VALID;
     if (o->output)
@@ -48,6 +98,12 @@ static const struct jm_opt table[] = {
     JM_OPT_JSON,
     {"output", 'o', JM_OPT_STR, offsetof(struct opts, output), .arg = "FILE", .help = "Write to FILE.",
      .deflt = "standard output"},
+    {"picture", 0, JM_OPT_STR, offsetof(struct opts, picture), .arg = "NAME",
+     .help =
+         "One picture as SVG, or as PNG where -o ends in .png: frontier, waterfall, trials, power, carbon "
+         "(docs/pictures.md). Several runs give the frontier a point each."},
+    {"theme", 0, JM_OPT_ENUM, offsetof(struct opts, theme), .choices = JM_THEME_CHOICES,
+     .help = "Of the picture. auto is light, and an SVG dark where its reader wants that.", .deflt = "auto"},
     {"explain", 'x', JM_OPT_STR, offsetof(struct opts, present.explain), .arg = "METRIC",
      .help = "What other tools would have printed of this very run under "
              "that name, and why: ttft, tpot, itl, e2e, queue, throughput, "
@@ -82,11 +138,12 @@ const struct jm_cmd jm_cmd_show = {
         "joulemark show run.jmr --reconcile # every instrument from the wall to the GPU\n"
         "joulemark show run.jmr --calibration node.jmcal # the wall of a run that knows only its GPUs\n"
         "joulemark show run.jmr --carbon FR,DE,ES --price FR=0.058,DE=0.091 --pue 1.4 # money and carbon\n"
+        "joulemark show run.jmr --picture waterfall -o waterfall.png # one picture\n"
         "joulemark show run.jmr --format csv -o run.csv # every result, one a line",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = init,
     .min_operands = 1,
-    .max_operands = 1,
+    .max_operands = JM_CLI_RUNS,
     .fn = show,
 };

@@ -438,6 +438,8 @@ static int factor(struct work *k, size_t i)
     case JM_FACTOR_WATER: return lines(k, &source_water);
     default:
         rc = carbon(k, i);
+        if (!rc)
+            rc = jm_impact_hours(k->c, k->at, (int)i);
         if (!rc && k->f->basis == JM_FACTOR_LOCATION && !k->f->marginal)
             rc = year(k, "year.carbon");
         if (!rc && k->c->o->embodied.grams > 0 && k->f->basis == JM_FACTOR_LOCATION && !k->f->marginal)

@@ -17,6 +17,20 @@ struct jm_spread {
 int jm_spread(struct jm_calc *c, const struct jm_calc_window *w, const int *domain, size_t n_domain,
               const struct jm_factor *f, struct jm_spread *out);
 
+/* The energy of the same channels in parts of the window, in their order, times of the run's clock. *even:
+ * the readings cannot tell. joules are added to. */
+struct jm_spread_part {
+    int64_t t0, t1;
+    double value, joules;
+    bool estimated;
+};
+int jm_spread_weigh(struct jm_calc *c, const struct jm_calc_window *w, const int *domain, size_t n_domain,
+                    struct jm_spread_part *p, size_t n, bool *even);
+
+/* Rows of report->hours of factor i (a carbon factor by time) at that boundary; none beyond JM_HOURS. */
+#define JM_HOURS 1500
+int jm_impact_hours(struct jm_calc *c, enum jm_boundary at, int factor);
+
 /* A design estimate: nothing of it is measured. Power at the boards or the node, a rate of tokens, and a PUE
  * (1: none). */
 struct jm_design {

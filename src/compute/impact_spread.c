@@ -12,12 +12,6 @@
 #define BESIDE (64) /* readings beside a part */
 #define MARGIN (120 * JM_NS_PER_S)
 
-struct part {
-    int64_t t0, t1; /* of the run's clock */
-    double value, joules;
-    bool estimated;
-};
-
 static bool counts(const int *domain, size_t n, int d)
 {
     for (size_t i = 0; i < n; i++)
@@ -40,7 +34,8 @@ static size_t before(const struct jm_readings *r, int64_t t)
 }
 
 /* Adds one channel's joules to the parts; false: it cannot tell. */
-static bool channel(const struct jm_channel *ch, const struct jm_readings *all, struct part *p, size_t n)
+static bool channel(const struct jm_channel *ch, const struct jm_readings *all, struct jm_spread_part *p,
+                    size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct jm_energy e;
@@ -56,8 +51,8 @@ static bool channel(const struct jm_channel *ch, const struct jm_readings *all, 
     return true;
 }
 
-static int weigh(struct jm_calc *c, const struct jm_calc_window *w, const int *domain, size_t n_domain,
-                 struct part *p, size_t n, bool *even)
+int jm_spread_weigh(struct jm_calc *c, const struct jm_calc_window *w, const int *domain, size_t n_domain,
+                    struct jm_spread_part *p, size_t n, bool *even)
 {
     struct jm_readings all = {0};
     int rc = 0;
@@ -91,17 +86,17 @@ int jm_spread(struct jm_calc *c, const struct jm_calc_window *w, const int *doma
         n++;
     if (isfinite(f->constant) || !isfinite(m.value) || n < 2)
         return 0;
-    struct part *p = calloc(n, sizeof *p);
+    struct jm_spread_part *p = calloc(n, sizeof *p);
     if (!p)
         return jm_err_set(c->err, JM_ENOMEM, "out of memory for the factors");
     for (size_t i = 0; i < n; i++) {
         const struct jm_factor_step *s = &f->step[i0 + i];
-        p[i] = (struct part){.t0 = (s->t0 > t0 ? s->t0 : t0) - off,
-                             .t1 = (s->t1 < t1 ? s->t1 : t1) - off,
-                             .value = s->value,
-                             .estimated = s->estimated};
+        p[i] = (struct jm_spread_part){.t0 = (s->t0 > t0 ? s->t0 : t0) - off,
+                                       .t1 = (s->t1 < t1 ? s->t1 : t1) - off,
+                                       .value = s->value,
+                                       .estimated = s->estimated};
     }
-    int rc = weigh(c, w, domain, n_domain, p, n, &out->even);
+    int rc = jm_spread_weigh(c, w, domain, n_domain, p, n, &out->even);
     double sum = 0, by = 0, est = 0;
     for (size_t i = 0; i < n; i++) {
         sum += p[i].joules;

@@ -62,6 +62,9 @@ static int copy_run(struct jm_calc *c)
     char when[JM_RFC3339_SIZE];
     size_t n;
     r->id = info->id;
+    r->slo_ttft = c->o->slo.ttft_s;
+    r->slo_tpot = c->o->slo.tpot_s;
+    r->slo_given = c->o->slo_given;
     r->label = info->label[0] ? info->label : NULL;
     r->file = jm_run_path(c->run);
     r->sha256 = info->sha256[0] ? info->sha256 : NULL;

@@ -44,6 +44,7 @@ void jm_report_free(struct jm_report *r)
     free(r->energy);
     free(r->reconcile);
     free(r->impacts);
+    free(r->hours);
     free(r->series);
     free(r->hist);
     free(r);
@@ -165,6 +166,16 @@ struct jm_impact *jm_report_impact(struct jm_report *r)
     if (x) {
         x->factor = -1;
         x->mean = NAN;
+    }
+    return x;
+}
+
+struct jm_hour *jm_report_hour(struct jm_report *r)
+{
+    struct jm_hour *x = grow((void **)&r->hours, &r->n_hours, &r->cap_hours, sizeof *x);
+    if (x) {
+        x->factor = -1;
+        x->joules = x->value = x->grams = NAN;
     }
     return x;
 }

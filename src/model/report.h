@@ -281,6 +281,19 @@ struct jm_impact {
     const char *why; /* a sentence: why there is no value; NULL */
 };
 
+/* An hour by UTC that measured windows touch, and one factor by time: what was emitted in it. */
+struct jm_hour {
+    int factor;          /* of report->factors */
+    enum jm_boundary at; /* of the joules */
+    int64_t t0;          /* its beginning, Unix time, ns */
+    double seconds;      /* of measured windows inside */
+    double joules;       /* of them; NAN: not known */
+    double value;        /* of the factor over them, weighed by the energy; NAN: a part has none */
+    double grams;        /* NAN: no value */
+    bool estimated;      /* a part of the factor is estimated or forecast by its source */
+    bool even;           /* the joules of a window were spread evenly over its time */
+};
+
 struct jm_report {
     /* run */
     const char *id, *label, *file, *sha256 /* NULL: not sealed */, *created, *kind /* recorded|imported */,
@@ -299,6 +312,8 @@ struct jm_report {
     int64_t real_offset;               /* real = mono + real_offset, ns, at the first window */
     struct jm_window *windows;
     size_t n_windows;
+    double slo_ttft, slo_tpot; /* objectives that requests are held to, s; NAN: none */
+    bool slo_given;            /* for every slice, also one with a contract of its own in env */
     int trials; /* measured repetitions of the plan: distinct trial numbers of the measure windows */
     struct jm_mark *marks;
     size_t n_marks;
@@ -332,9 +347,11 @@ struct jm_report {
     size_t n_factors;
     struct jm_impact *impacts;
     size_t n_impacts, cap_impacts;
-    struct jm_pue pue;       /* that the facility was made with; value 0: none */
-    struct jm_kv *declared;  /* facts declared when looking at the run, not kept in it */
+    struct jm_pue pue;      /* that the facility was made with; value 0: none */
+    struct jm_kv *declared; /* facts declared when looking at the run, not kept in it */
     size_t n_declared;
+    struct jm_hour *hours; /* of carbon factors by time; by factor, then by time */
+    size_t n_hours, cap_hours;
     const char *impact_note; /* what to know of the boundary they are at; NULL */
     struct jm_lag_row *lags; /* of a run with steps of load */
     int lag_reference;       /* channel that lags are behind; -1: the steps themselves */
@@ -364,6 +381,7 @@ struct jm_finding *jm_report_finding(struct jm_report *r, const char *id, enum j
 struct jm_energy_row *jm_report_energy(struct jm_report *r);
 struct jm_reconcile_row *jm_report_reconcile(struct jm_report *r);
 struct jm_impact *jm_report_impact(struct jm_report *r);
+struct jm_hour *jm_report_hour(struct jm_report *r);
 struct jm_series *jm_report_series(struct jm_report *r, size_t n);
 struct jm_histogram *jm_report_hist(struct jm_report *r, size_t n);
 /* First result with this metric (and boundary unless JM_B_NONE, and window unless -2), or NULL. */

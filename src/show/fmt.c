@@ -43,7 +43,8 @@ const char *jm_fmt_next(const char *s, struct jm_span *one)
     if (!*p)
         return NULL;
     size_t n = jm_utf8_len(s, strnlen(s, 4));
-    bool bad = !n || *p < 0x20 || *p == 0x7f || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0) ||
+    bool bad = !n || (n == 3 && p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe) /* U+FFFE, F: not in XML */ ||
+               *p < 0x20 || *p == 0x7f || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0) ||
                /* U+200E, F; U+202A to E; U+2066 to 9 */
                (n == 3 && p[0] == 0xe2 &&
                 ((p[1] == 0x80 && ((p[2] >= 0xaa && p[2] <= 0xae) || p[2] == 0x8e || p[2] == 0x8f)) ||

@@ -33,8 +33,8 @@ const char *jm_fmt_time(const struct jm_report *r, int64_t mono, char buf[JM_FMT
 double jm_fmt_seconds(int64_t a, int64_t b);
 
 /* Text of a run file is foreign. The next character of s that may be shown: well-formed UTF-8, a blank for
- * line ends and tabs, U+FFFD for what is malformed, a control character or turns the direction of writing.
- * Returns where the one after it begins; NULL at the end. */
+ * line ends and tabs, U+FFFD for what is malformed, a control character, no character at all or turns the
+ * direction of writing. Returns where the one after it begins; NULL at the end. */
 const char *jm_fmt_next(const char *s, struct jm_span *one);
 
 /* Title of a metric for people: "J per output token". */

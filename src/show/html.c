@@ -19,6 +19,7 @@
 #include "show/formats.h"
 #include "show/slices.h"
 #include "show/passports.h"
+#include "show/pictures.h"
 #include "show/reconcile.h"
 #include "show/svg.h"
 
@@ -436,6 +437,9 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
     esc(s, r->label ? r->label : "joulemark run");
     jm_str_addf(s, "%s</title><link rel='icon' href='data:,'><style>%s%s</style>",
                 r->simulated ? " (SIMULATED)" : "", jm_html_style, jm_html_style_parts);
+    jm_str_adds(s, "<style>");
+    jm_pictures_html_style(s);
+    jm_str_adds(s, "</style>");
     if (script)
         jm_html_styles_of_chart(s);
     jm_str_adds(s, "</head><body><main>");
@@ -450,6 +454,7 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
                            "id='power-live'></div></details>");
         jm_str_adds(s, "</section>");
     }
+    jm_pictures_html(r, o->pictures, s);
     results(s, r);
     energy_table(s, r);
     jm_groups_html(r, s);

@@ -30,7 +30,7 @@ const char jm_html_style[] =
     ".hero{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:20px "
     "24px;margin:20px 0}"
     ".hero .num{font-size:44px;line-height:1.1;font-weight:650;letter-spacing:-.5px}.hero "
-    ".pm{font-size:20px;color:var(--dim)}"
+    ".pm{font-size:20px;color:var(--dim);white-space:nowrap}"
     ".hero p{margin:8px 0 0}table{border-collapse:collapse;width:100%;font-size:14px}"
     "th,td{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid "
     "var(--line);vertical-align:top;overflow-wrap:anywhere}"

@@ -10,6 +10,8 @@
 #include "base/str.h"
 #include "model/report.h"
 
+struct jm_picture_of;
+
 struct jm_show_opts {
     int width;      /* text: columns, 80 */
     bool color;     /* text: ANSI colours */
@@ -17,6 +19,8 @@ struct jm_show_opts {
     bool reconcile; /* text: the table from the GPU to the wall */
     bool all;       /* every result, not only the headline ones */
     bool no_script; /* html: SVG only */
+    const struct jm_picture_of
+        *pictures; /* html: this report first, and runs to draw beside it; NULL: it alone */
     const struct jm_disclosure_row *disclosure;
     size_t n_disclosure;
 };

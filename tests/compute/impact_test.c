@@ -216,6 +216,16 @@ static void by_time(void **state)
             assert_true(m && !m->x.q.have); /* some hours are no year */
         }
         assert_non_null(strstr(s.r->impact_note, "not in this energy"));
+        /* by the hour: all of it, or energy without emissions */
+        assert_true(s.r->n_hours >= 1);
+        double joules = 0, grams = 0;
+        for (size_t i = 0; i < s.r->n_hours; i++) {
+            joules += s.r->hours[i].joules;
+            grams += s.r->hours[i].grams;
+            assert_true(s.r->hours[i].seconds > 0 && s.r->hours[i].t0 % INT64_C(3600000000000) == 0);
+        }
+        NEAR(joules, syn_value(&s, "energy", JM_B_GPU, 0), 1e-6);
+        assert_true(hole ? isnan(grams) : fabs(grams - 1.94444) < 1e-2);
         syn_end(&s);
     }
 }
