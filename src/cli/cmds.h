@@ -10,6 +10,7 @@
     X(bench)                                                                                                 \
     X(calibrate)                                                                                             \
     X(characterize)                                                                                          \
+    X(compare)                                                                                               \
     X(demo)                                                                                                  \
     X(export)                                                                                                \
     X(factors)                                                                                               \

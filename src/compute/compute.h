@@ -20,12 +20,20 @@ struct jm_slo {
     double ttft_s, tpot_s, e2e_s; /* NAN: no objective. tpot is tpot.excl_first */
 };
 
+/* The objective of one slice of the workload. */
+struct jm_slice_slo {
+    const char *slice;
+    struct jm_slo slo;
+};
+
 struct jm_compute_opts {
     enum jm_profile profile; /* validity against this profile */
     bool profile_given; /* false: mlperf for imported MLPerf sessions, else the strictest whose window length
                            fits */
     struct jm_slo slo;
     bool slo_given;    /* for every request, also of slices that have a contract of their own in the run */
+    const struct jm_slice_slo *slice_slo; /* of slices, before slo and what the run says */
+    size_t n_slice_slo;
     double level;      /* of intervals; 0: 0.95 */
     struct jm_pue pue; /* value 0: none; a run with a reading of the site refuses one */
     /* calibration.h: its relations are carried to node and wall where these are not measured; NULL: none.

@@ -260,7 +260,7 @@ const struct jm_metric jm_metric_table[] = {
      "Share of the successful requests alone: failures make it look better.", "inference-perf, reportgen",
      PLAIN_HIGH, "inference-perf"},
     {"attainment", "ratio", "requests inside the contract / requests scheduled in the window",
-     "Share of requests that met the SLO, with a binomial interval (Wilson).", "", PLAIN_HIGH},
+     "Share of requests that met the SLO, with an exact binomial interval (Clopper and Pearson).", "", PLAIN_HIGH},
     {"bias.in_flight", "ratio", "requests in prefill at an edge / requests prefilled in the window",
      "Bound of the bias from requests that an edge cuts during prefill.", "", PLAIN_LOW},
     {"engine.generated_tokens", "tokens", "counter at the end of the window - at its start",

@@ -68,6 +68,9 @@ int jm_slices_init(struct jm_calc *c)
         struct jm_slo own = {contract(c->run, s->name[i], "ttft_s"), contract(c->run, s->name[i], "tpot_s"),
                              contract(c->run, s->name[i], "e2e_s")};
         s->slo[i] = c->o->slo_given || !jm_slo_given(&own) ? c->o->slo : own;
+        for (size_t k = 0; k < c->o->n_slice_slo; k++)
+            if (strcmp(c->o->slice_slo[k].slice, s->name[i]) == 0)
+                s->slo[i] = c->o->slice_slo[k].slo;
         s->any_slo |= jm_slo_given(&s->slo[i]);
     }
     s->windows = c->n_win;

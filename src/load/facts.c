@@ -90,6 +90,8 @@ static void plan(const struct out *o, const struct jm_load *l)
     fact(o, "load.ignore_eos", "%s", c->ignore_eos ? "yes" : "no");
     if (c->ignore_eos)
         fact(o, "load.osl.by", "%s", l->reader.d->exact ? l->reader.d->exact : "nothing: this API cannot");
+    if (isfinite(c->temperature))
+        fact(o, "load.temperature", "%.17g", c->temperature);
     if (c->extra_json)
         fact(o, "load.extra", "%.500s", c->extra_json);
     if (l->client.tls) {

@@ -187,4 +187,5 @@ class Schema(unittest.TestCase):
         self.mlperf(COMPARISON, "compare", corpus, "--a=v4.1", "--b=v5.1", statuses=(0, 1))
 
 
-tap.main()
+if __name__ == "__main__":
+    tap.main()

@@ -27,12 +27,17 @@ void syn_begin(struct syn *s, const char *name)
 
 void syn_begin_as(struct syn *s, const char *name, const char *kind)
 {
-    struct jm_run_create c = {
-        .label = name, .kind = kind, .source = "test", .created_real = NS(0), .seed = 1, .overwrite = true};
+    static unsigned made;
+    struct jm_run_create c = {.label = name,
+                              .kind = kind,
+                              .source = "test",
+                              .created_real = NS(0),
+                              .seed = ++made, /* and with it the id: no two are the same run */
+                              .overwrite = true};
     struct jm_run_meter m = {.name = "test", .state = "ok"};
     struct jm_clock_pair p = {T0, T0, INT64_C(1700000000000000000), T0};
     memset(s, 0, sizeof *s);
-    snprintf(s->path, sizeof s->path, "synthetic.%d.jmr", (int)getpid());
+    snprintf(s->path, sizeof s->path, "synthetic.%d.%u.jmr", (int)getpid(), made);
     MUST(jm_run_create(s->path, &c, &s->w, err));
     jm_domain_tree_init(&s->tree);
     MUST(s->node = jm_domain_host(&s->tree, "host", err));

@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparability: what must agree so that a difference in energy is a difference of what was changed. The rows
+ * follow the published checklists of a reproducible J/token. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/near.h"
+#include "base/stats.h"
+#include "compute/compare_impl.h"
+
+#include "base/banned.h"
+
+enum weight { NAMED, BINDING, NEVER };
+
+struct fact_row {
+    const char *id, *title;
+    enum weight weight;
+    const char *key[8]; /* of the environment: the first that is there */
+};
+
+/* What the environment says. */
+static const struct fact_row said[] = {
+    {"model",
+     "model",
+     BINDING,
+     {"endpoint.model", "load.model", "plan.model", "loadgen.sut_name", "file.model_id", "file.model"}},
+    {"tokenizer",
+     "tokenizer",
+     BINDING,
+     {"endpoint.tokenizer", "load.tokenizer", "aiperf.tokenizer", "genai_perf.tokenizer",
+      "guidellm.processor", "file.tokenizer_id", "file.tokenizer"}},
+    {"precision",
+     "precision",
+     BINDING,
+     {"endpoint.precision", "plan.precision", "file.quantization", "file.dtype", "file.precision"}},
+    {"engine.name",
+     "engine",
+     BINDING,
+     {"endpoint.engine", "endpoint.kind", "sut.framework", "file.backend", "import.endpoint_type"}},
+    {"engine.version",
+     "engine version",
+     BINDING,
+     {"endpoint.version", "engine.version", "endpoint.server", "file.vllm_version", "file.engine_version"}},
+    {"driver",
+     "driver",
+     BINDING,
+     {"nvml.driver", "dcgm.driver", "hlml.driver", "amdsmi.driver", "sut.driver", "file.driver"}},
+    {"cuda", "CUDA", BINDING, {"nvml.cuda", "sut.cuda"}},
+    {"arrivals.pattern",
+     "arrival pattern",
+     BINDING,
+     {"plan.shape", "load.shape", "mlperf.scenario", "file.request_rate"}},
+    {"arrivals.level",
+     "load level: in flight",
+     BINDING,
+     {"plan.concurrency", "load.concurrency", "file.max_concurrency"}},
+    {"arrivals.rate", "load level: requests/s", BINDING, {"plan.rate_per_s", "load.rate"}},
+    {"arrivals.burstiness", "burstiness", BINDING, {"plan.burstiness", "file.burstiness"}},
+    {"workload.slices", "slices", BINDING, {"plan.slices"}},
+    {"workload.prompts", "prompts", BINDING, {"load.prompts.sha256", "file.dataset_name"}},
+    {"workload.synthetic", "synthetic prompts", BINDING, {"load.synthetic"}},
+    {"workload.isl_drawn", "ISL drawn from", BINDING, {"plan.isl_drawn", "plan.isl"}},
+    {"workload.osl_drawn", "OSL drawn from", BINDING, {"plan.osl_drawn", "plan.osl"}},
+    {"sampling.temperature", "temperature", BINDING, {"load.temperature", "file.temperature"}},
+    {"sampling.top_p", "top-p", BINDING, {"load.top_p", "file.top_p"}},
+    {"sampling.extra", "sampling, other", BINDING, {"load.extra", "file.extra_body"}},
+    {"stopping.rule", "stopping rule", BINDING, {"load.osl.by", "load.ignore_eos", "file.ignore_eos"}},
+    {"cache.shared", "shared prefixes", BINDING, {"plan.prefix_groups", "load.prompts.shared"}},
+    {"cache.repeated", "prompts repeated", BINDING, {"load.prompts.repeated"}},
+    {"placement.host", "host", BINDING, {"host.name", "sut.system_name"}},
+    {"placement.gpus", "serving GPUs", BINDING, {"sut.gpus"}},
+    {"parallelism",
+     "parallelism",
+     BINDING,
+     {"endpoint.parallelism", "plan.parallelism", "endpoint.tensor_parallel", "file.tensor_parallel_size",
+      "sut.parallelism"}},
+    {"passport.calibration", "calibration", BINDING, {"calibration.id"}},
+    {"system.product", "system", BINDING, {"host.product", "sut.system_name"}},
+    {"system.cpu", "CPU", BINDING, {"host.cpu", "sut.host_processor_model_name"}},
+    {"system.kernel", "kernel", NAMED, {"host.kernel"}},
+    {"system.os", "operating system", NAMED, {"host.os", "sut.operating_system"}},
+    {"system.governor", "CPU governor", NAMED, {"host.governor"}},
+    {"client.transport", "client", NAMED, {"load.transport"}},
+    {"client.threads", "client threads", NAMED, {"load.threads"}},
+    {"measuring.sampling", "sampling", NAMED, {"record.period", "mlperf.analyzer"}},
+    {"measuring.edges", "window edges", NAMED, {"record.edge"}},
+    {"measuring.warmup", "warm-up, s", NAMED, {"plan.warmup_s"}},
+    {"measuring.tool", "recorded by joulemark", NAMED, {"joulemark.version"}},
+};
+
+#define SAID (sizeof said / sizeof said[0])
+
+/* What is computed or observed. */
+enum seen {
+    S_BOUNDARY,
+    S_PROVENANCE,
+    S_DEVICES,
+    S_INSTRUMENT,
+    S_UUID,
+    S_PASSPORT,
+    S_SIMULATED,
+    S_ACCELERATORS,
+    S_TOKENS,
+    S_ISL,
+    S_OSL,
+    S_FINISH,
+    S_HITS,
+    S_COTENANTS,
+    S_OTHER_GPUS,
+    S_LIMIT,
+    S_SM,
+    S_MEM,
+    S_TEMP,
+    S_THROTTLE,
+    S_SECONDS,
+    S_COUNT
+};
+static const struct fact_row seen[S_COUNT] = {
+    [S_BOUNDARY] = {"boundary", "boundary", NEVER, {NULL}},
+    [S_PROVENANCE] = {"provenance", "how it was measured", NEVER, {NULL}},
+    [S_DEVICES] = {"devices.count", "metered", BINDING, {NULL}},
+    [S_INSTRUMENT] = {"instrument", "instrument", BINDING, {NULL}},
+    [S_UUID] = {"devices.identity", "metered devices", BINDING, {NULL}},
+    [S_PASSPORT] = {"passport.files", "passports", BINDING, {NULL}},
+    [S_SIMULATED] = {"simulated", "simulated", NEVER, {NULL}},
+    [S_ACCELERATORS] = {"accelerators", "accelerators", BINDING, {NULL}},
+    [S_TOKENS] = {"tokens.counted", "tokens counted by", BINDING, {NULL}},
+    [S_ISL] = {"lengths.isl", "ISL, mean", BINDING, {NULL}},
+    [S_OSL] = {"lengths.osl", "OSL, mean", BINDING, {NULL}},
+    [S_FINISH] = {"stopping.length", "ended by their length", BINDING, {NULL}},
+    [S_HITS] = {"cache.hits", "prompt tokens from cache", BINDING, {NULL}},
+    [S_COTENANTS] = {"cotenants.requests", "requests of others", BINDING, {NULL}},
+    [S_OTHER_GPUS] = {"cotenants.gpus", "other GPUs, mean", NAMED, {NULL}},
+    [S_LIMIT] = {"limits.power", "power limit in the run", BINDING, {NULL}},
+    [S_SM] = {"clocks.sm", "SM clock in the run", BINDING, {NULL}},
+    [S_MEM] = {"clocks.memory", "memory clock in the run", BINDING, {NULL}},
+    [S_TEMP] = {"temperature", "temperature in the run", NAMED, {NULL}},
+    [S_THROTTLE] = {"throttling", "held back", NAMED, {NULL}},
+    [S_SECONDS] = {"measuring.window", "seconds a trial", NAMED, {NULL}},
+};
+
+const char *jm_fact_state_name(int s)
+{
+    static const char *const name[] = {"same",           "unknown", "partly known", "declared",
+                                       "declared, same", "named",   "differs",      "never comparable"};
+    return s >= 0 && s < JM_FACT_COUNT ? name[s] : NULL;
+}
+
+const struct jm_fact *jm_cmp_fact(const struct jm_comparison *c, const char *id)
+{
+    for (size_t i = 0; i < c->n_fact; i++)
+        if (strcmp(c->fact[i].id, id) == 0)
+            return &c->fact[i];
+    return NULL;
+}
+
+/* --- values */
+
+/* Adds a run's text to a side's: once, in order of appearance; more than one makes the side differ in itself.
+ */
+static int gather(struct jm_cmp *x, const char **to, const char *text)
+{
+    if (!text || !text[0])
+        return 0;
+    if (!*to) {
+        *to = JM_CMP_TEXT(x, "%.400s", text);
+    } else {
+        struct jm_span rest = jm_span_of(*to);
+        struct jm_span one = jm_span_of(text);
+        one.n = one.n > 400 ? 400 : one.n;
+        ptrdiff_t at;
+        while ((at = jm_span_find(rest, JM_SPAN(" | "))) >= 0) {
+            if (jm_span_eq(jm_span_sub(rest, 0, (size_t)at), one))
+                return 0;
+            rest = jm_span_sub(rest, (size_t)at + 3, rest.n);
+        }
+        if (jm_span_eq(rest, one) || strlen(*to) > 1200)
+            return 0;
+        *to = JM_CMP_TEXT(x, "%s | %.400s", *to, text);
+    }
+    return *to ? 0 : jm_cmp_memory(x);
+}
+
+static const char *of_env(const struct jm_run *run, const char *const *key)
+{
+    for (; *key; key++) {
+        const char *v = jm_run_env(run, *key);
+        if (v && v[0])
+            return v;
+    }
+    return NULL;
+}
+
+/* "gpu{gpu x 8}" without its counts. */
+static void structure(const char *set, char *out, size_t cap)
+{
+    size_t n = 0;
+    for (const char *p = set ? set : ""; *p && n + 1 < cap; p++) {
+        if (strncmp(p, " x ", 3) == 0) {
+            p += 3;
+            while (*p >= '0' && *p <= '9')
+                p++;
+            p--;
+            continue;
+        }
+        out[n++] = *p;
+    }
+    out[n] = '\0';
+}
+
+static int compare_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Names, sorted, each with how often: "2 x NVIDIA H100". */
+static const char *counted(struct jm_cmp *x, const char **v, size_t n)
+{
+    const char *text = NULL;
+    qsort(v, n, sizeof *v, compare_text);
+    for (size_t i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && strcmp(v[k], v[i]) == 0; k++)
+            ;
+        if (text && strlen(text) > 800)
+            break;
+        text = text ? JM_CMP_TEXT(x, "%s, %zu x %.80s", text, k - i, v[i])
+                    : JM_CMP_TEXT(x, "%zu x %.80s", k - i, v[i]);
+    }
+    return text;
+}
+
+static const char *accelerators(struct jm_cmp *x, const struct jm_compare_run *r)
+{
+    const char *v[256];
+    size_t n = 0;
+    for (size_t i = 0; i < r->report->n_env && n < 256; i++) {
+        struct jm_span k = jm_span_of(r->report->env[i].key);
+        if (jm_span_starts(k, JM_SPAN("gpu.")) && jm_span_ends(k, JM_SPAN(".name")))
+            v[n++] = r->report->env[i].value;
+    }
+    static const char *const key[] = {"sut.accelerator_model_name", "file.gpu_model", NULL};
+    return n ? counted(x, v, n) : of_env(r->run, key);
+}
+
+/* Which devices the joules came from. */
+static const char *identity(struct jm_cmp *x, const struct jm_compare_run *r)
+{
+    const struct jm_result *row = jm_cmp_row(r, x->c->unit, x->c->boundary);
+    const char *v[256], *text = NULL;
+    size_t n = 0;
+    for (size_t i = 0; row && i < r->report->n_energy && n < 256; i++) {
+        const struct jm_energy_row *e = &r->report->energy[i];
+        if (e->window != row->window || !e->counted)
+            continue;
+        for (size_t k = 0; k < row->n_domain; k++)
+            if (row->domain[k] == e->domain) {
+                const struct jm_channel *ch = &r->report->channels[e->channel];
+                v[n++] = ch->device[0] ? ch->device : ch->name;
+                break;
+            }
+    }
+    qsort(v, n, sizeof *v, compare_text);
+    for (size_t i = 0; i < n; i++) {
+        if (i && strcmp(v[i], v[i - 1]) == 0)
+            continue;
+        if (text && strlen(text) > 300)
+            break;
+        text = text ? JM_CMP_TEXT(x, "%s, %.60s", text, v[i]) : JM_CMP_TEXT(x, "%.60s", v[i]);
+    }
+    return text;
+}
+
+static const char *token_source(struct jm_cmp *x, const struct jm_side_sums *u)
+{
+    static const char *const name[] = {"nobody", "the server's usage", "token ids", "the imported file"};
+    const char *text = NULL;
+    for (int i = 0; i < 4; i++)
+        if (u->by_source[i] > 0)
+            text = text ? JM_CMP_TEXT(x, "%s and %s", text, name[i]) : name[i];
+    return text;
+}
+
+/* Mean of a gauge over all devices and measured windows of a side; NAN: nobody saw it. */
+static int gauge(struct jm_cmp *x, size_t side, const char *name, double *mean)
+{
+    double sum = 0, n = 0;
+    int rc = 0;
+    struct jm_readings buf = {0};
+    for (size_t i = 0; i < x->in[side].n_run; i++) {
+        const struct jm_report *r = x->in[side].run[i].report;
+        for (size_t c = 0; !rc && c < r->n_channels; c++)
+            for (size_t w = 0; !rc && w < r->n_windows && strcmp(r->channels[c].name, name) == 0; w++) {
+                double part = 0, k = 0;
+                if (r->windows[w].role != JM_R_MEASURE)
+                    continue;
+                buf.n = 0;
+                rc = jm_run_readings(x->in[side].run[i].run, (int)c, r->windows[w].t0, r->windows[w].t1, &buf,
+                                     x->err);
+                for (size_t q = 0; !rc && q < buf.n; q++)
+                    if (buf.v[q].status == JM_S_OK && buf.v[q].t0 >= r->windows[w].t0 &&
+                        buf.v[q].t1 <= r->windows[w].t1) {
+                        part += jm_channel_value(&r->channels[c], buf.v[q].value);
+                        k++;
+                    }
+                if (k > 0) {
+                    sum += part / k;
+                    n++;
+                }
+            }
+    }
+    jm_readings_release(&buf);
+    *mean = n > 0 ? sum / n : NAN;
+    return rc;
+}
+
+/* Mean over the windows of a result without a boundary of its own, or of engine's telling. */
+static double engine_mean(const struct jm_compare_side_in *s, bool hits)
+{
+    double a = 0, b = 0;
+    for (size_t i = 0; i < s->n_run; i++)
+        for (size_t k = 0; k < s->run[i].report->n_engine_windows; k++) {
+            const struct jm_engine_window *e = &s->run[i].report->engine_windows[k];
+            if (hits && isfinite(e->prefix_ask) && isfinite(e->prefix_hit)) {
+                a += e->prefix_hit;
+                b += e->prefix_ask;
+            } else if (!hits && isfinite(e->excess_share)) {
+                a += e->excess_share;
+                b++;
+            }
+        }
+    return b > 0 ? a / b : NAN;
+}
+
+static double other_gpus(const struct jm_compare_side_in *s)
+{
+    double e = 0, t = 0;
+    for (size_t i = 0; i < s->n_run; i++) {
+        const struct jm_report *r = s->run[i].report;
+        for (size_t k = 0; k < r->n_results; k++)
+            if (strcmp(r->results[k].metric, "energy.other_gpus") == 0 && r->results[k].q.have &&
+                r->results[k].window >= 0 && r->windows[r->results[k].window].role == JM_R_MEASURE) {
+                const struct jm_window *w = &r->windows[r->results[k].window];
+                e += r->results[k].q.value;
+                t += ((double)w->t1 - (double)w->t0) / 1e9;
+            }
+    }
+    return t > 0 ? e / t : NAN;
+}
+
+static size_t throttled(const struct jm_compare_side_in *s, bool *known)
+{
+    size_t n = 0;
+    *known = false;
+    for (size_t i = 0; i < s->n_run; i++) {
+        const struct jm_report *r = s->run[i].report;
+        for (size_t k = 0; k < r->n_findings; k++)
+            n += strcmp(r->findings[k].id, "gpu.throttle") == 0 && r->findings[k].severity != JM_SEV_INFO;
+        for (size_t k = 0; k < r->n_channels; k++)
+            *known |= strcmp(r->channels[k].name, "clock.event_reasons") == 0;
+    }
+    return n;
+}
+
+/* A numeric fact: how far its values may be apart. */
+struct numeric {
+    double v[JM_COMPARE_SIDES], se[JM_COMPARE_SIDES]; /* se: its standard error, 0: none */
+    double relative, absolute;
+    const char *unit;
+    double scale;
+};
+
+static int number_of(struct jm_cmp *x, enum seen what, size_t i, struct numeric *n)
+{
+    const struct jm_side_sums *u = &x->sums[i];
+    int w = what == S_OSL;
+    double v = NAN, se = 0;
+    int rc = 0;
+    n->scale = 1;
+    switch (what) {
+    case S_ISL:
+    case S_OSL:
+        n->relative = 0.02;
+        n->unit = "tokens";
+        if (u->n[w] > 0) {
+            v = u->sum[w] / u->n[w];
+            double var = u->sum2[w] / u->n[w] - v * v;
+            se = var > 0 ? sqrt(var / u->n[w]) : 0;
+        }
+        break;
+    case S_FINISH:
+        n->absolute = 0.02;
+        n->unit = "%";
+        n->scale = 100;
+        v = u->stopped > 0 ? u->length / u->stopped : NAN;
+        break;
+    case S_HITS:
+        n->absolute = 0.02;
+        n->unit = "%";
+        n->scale = 100;
+        v = engine_mean(&x->in[i], true);
+        if (isnan(v) && u->prompt > 0)
+            v = u->cached / u->prompt;
+        break;
+    case S_COTENANTS:
+        n->absolute = 0.02;
+        n->unit = "% of the time";
+        n->scale = 100;
+        v = engine_mean(&x->in[i], false);
+        break;
+    case S_OTHER_GPUS:
+        n->relative = 0.05;
+        n->unit = "W";
+        v = other_gpus(&x->in[i]);
+        break;
+    case S_LIMIT:
+        n->relative = 0.005;
+        n->unit = "W";
+        rc = gauge(x, i, "power.limit", &v);
+        break;
+    case S_SM:
+        n->relative = 0.02;
+        n->unit = "MHz";
+        n->scale = 1e-6;
+        rc = gauge(x, i, "clock.sm", &v);
+        break;
+    case S_MEM:
+        n->relative = 0.02;
+        n->unit = "MHz";
+        n->scale = 1e-6;
+        rc = gauge(x, i, "clock.mem", &v);
+        break;
+    case S_TEMP:
+        n->absolute = 5;
+        n->unit = "°C";
+        rc = gauge(x, i, "temp", &v);
+        break;
+    case S_SECONDS: {
+        const struct jm_compare_side *s = &x->c->side[i];
+        double t = 0;
+        for (size_t k = 0; k < s->n_trial; k++)
+            t += s->trial[k].seconds;
+        n->relative = 0.1;
+        n->unit = "s";
+        v = s->n_trial ? t / (double)s->n_trial : NAN;
+        break;
+    }
+    default: break;
+    }
+    n->v[i] = v;
+    n->se[i] = se;
+    return rc;
+}
+
+static bool apart(const struct numeric *n, size_t a, size_t b)
+{
+    double d = fabs(n->v[a] - n->v[b]), most = fmax(fabs(n->v[a]), fabs(n->v[b]));
+    /* three standard errors: lengths that were drawn are no other lengths */
+    return d > n->absolute + n->relative * most && d > 3 * hypot(n->se[a], n->se[b]);
+}
+
+/* --- rows */
+static bool declares(const char *name, const char *id)
+{
+    size_t n = strlen(name);
+    return strncmp(id, name, n) == 0 && (id[n] == '\0' || id[n] == '.');
+}
+
+static bool declared(const struct jm_cmp *x, const char *id)
+{
+    const struct jm_contract *k = x->o->contract;
+    for (size_t i = 0; i < x->o->n_differs; i++)
+        if (declares(x->o->differs[i], id))
+            return true;
+    for (size_t i = 0; k && i < k->differs.n; i++)
+        if (declares(k->differs.item[i], id))
+            return true;
+    return false;
+}
+
+static int known_name(const char *name, const char *where, struct jm_err *err)
+{
+    const char *best = NULL;
+    unsigned least = ~0u;
+    for (size_t i = 0; i < SAID + S_COUNT; i++) {
+        const char *id = i < SAID ? said[i].id : seen[i - SAID].id;
+        unsigned far = jm_near_distance(jm_span_of(name), jm_span_of(id));
+        if (declares(name, id))
+            return 0;
+        if (far < least && jm_near_plausible(far, strlen(name))) {
+            least = far;
+            best = id;
+        }
+    }
+    return jm_err_set(err, JM_EUSAGE, "%s: \"%.60s\" is nothing that is compared%s%s%s", where, name,
+                      best ? "; did you mean \"" : "; docs/compare.md has the table", best ? best : "",
+                      best ? "\"?" : "");
+}
+
+int jm_cmp_declared(struct jm_cmp *x)
+{
+    const struct jm_contract *k = x->o->contract;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < x->o->n_differs; i++)
+        rc = known_name(x->o->differs[i], "--differs", x->err);
+    for (size_t i = 0; !rc && k && i < k->differs.n; i++)
+        rc = known_name(k->differs.item[i], "contract, differs", x->err);
+    for (size_t i = 0; !rc && k && i < k->known.n; i++)
+        rc = known_name(k->known.item[i], "contract, known", x->err);
+    return rc;
+}
+
+/* Settles the state of a fact whose values are there. far: some side is apart from A. */
+static void settle(const struct jm_cmp *x, struct jm_fact *f, enum weight weight, bool far)
+{
+    size_t have = 0, n = x->c->n_side;
+    for (size_t i = 0; i < n; i++)
+        have += f->value[i] != NULL;
+    bool meant = declared(x, f->id);
+    if (!have)
+        f->state = JM_FACT_UNKNOWN;
+    else if (far && weight == NEVER)
+        f->state = JM_FACT_NEVER;
+    else if (far)
+        f->state = meant ? JM_FACT_DECLARED : weight == NAMED ? JM_FACT_NAMED : JM_FACT_DIFFERS;
+    else if (have < n)
+        f->state = meant ? JM_FACT_DECLARED : JM_FACT_PARTLY;
+    else
+        f->state = meant ? JM_FACT_IDLE : JM_FACT_SAME;
+}
+
+static bool texts_apart(const struct jm_cmp *x, const struct jm_fact *f)
+{
+    const char *first = NULL;
+    for (size_t i = 0; i < x->c->n_side; i++) {
+        const char *v = f->value[i];
+        if (!v)
+            continue;
+        if (strstr(v, " | ") || (first && strcmp(first, v) != 0))
+            return true;
+        first = v;
+    }
+    return false;
+}
+
+static int text_fact(struct jm_cmp *x, enum seen what, struct jm_fact *f)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < x->c->n_side; i++)
+        for (size_t k = 0; !rc && k < x->in[i].n_run; k++) {
+            const struct jm_compare_run *r = &x->in[i].run[k];
+            const struct jm_result *row = jm_cmp_row(r, x->c->unit, x->c->boundary);
+            char set[160];
+            const char *v = NULL;
+            switch (what) {
+            case S_BOUNDARY:
+                structure(row ? row->set : NULL, set, sizeof set);
+                v = set;
+                break;
+            case S_PROVENANCE: v = row ? jm_provenance_name((int)row->q.provenance) : NULL; break;
+            case S_DEVICES: v = row ? row->set : NULL; break;
+            case S_INSTRUMENT: v = row ? row->instrument : NULL; break;
+            case S_UUID: v = identity(x, r); break;
+            case S_PASSPORT: v = r->report->n_passports ? r->report->passports[0].sha256 : "none"; break;
+            case S_SIMULATED: v = r->report->simulated ? "yes" : "no"; break;
+            case S_ACCELERATORS: v = accelerators(x, r); break;
+            case S_TOKENS: v = k ? NULL : token_source(x, &x->sums[i]); break;
+            default: break;
+            }
+            rc = gather(x, &f->value[i], v);
+        }
+    return rc;
+}
+
+static int number_fact(struct jm_cmp *x, enum seen what, struct jm_fact *f, bool *far)
+{
+    struct numeric n = {.relative = 0};
+    int rc = 0;
+    *far = false;
+    for (size_t i = 0; !rc && i < x->c->n_side; i++) {
+        rc = number_of(x, what, i, &n);
+        if (rc || !isfinite(n.v[i]))
+            continue;
+        f->value[i] = JM_CMP_TEXT(x, "%.4g %s", n.v[i] * n.scale, n.unit);
+        if (!f->value[i])
+            rc = jm_cmp_memory(x);
+        for (size_t k = 0; !rc && k < i; k++)
+            *far |= isfinite(n.v[k]) && apart(&n, i, k);
+    }
+    return rc;
+}
+
+static int held_back(struct jm_cmp *x, struct jm_fact *f, bool *far)
+{
+    size_t n[JM_COMPARE_SIDES] = {0};
+    for (size_t i = 0; i < x->c->n_side; i++) {
+        bool known;
+        n[i] = throttled(&x->in[i], &known);
+        if (!known && !n[i])
+            continue;
+        f->value[i] = n[i] ? JM_CMP_TEXT(x, "%zu findings", n[i]) : "never";
+        if (!f->value[i])
+            return jm_cmp_memory(x);
+    }
+    for (size_t i = 1; i < x->c->n_side; i++)
+        *far |= (n[i] > 0) != (n[0] > 0);
+    return 0;
+}
+
+static int by_state(const void *a, const void *b)
+{
+    const struct jm_fact *p = a, *q = b;
+    if (p->state != q->state)
+        return p->state > q->state ? -1 : 1;
+    return (p->row > q->row) - (p->row < q->row);
+}
+
+static bool mostly_text(enum seen s)
+{
+    return s <= S_TOKENS;
+}
+
+int jm_cmp_facts(struct jm_cmp *x)
+{
+    struct jm_comparison *c = x->c;
+    int rc = 0;
+    if (!(c->fact = jm_report_alloc(x->mem, (SAID + S_COUNT) * sizeof *c->fact)))
+        return jm_cmp_memory(x);
+    for (enum seen s = 0; !rc && s < S_COUNT; s++) {
+        struct jm_fact *f = &c->fact[c->n_fact];
+        f->row = c->n_fact++;
+        bool far = false;
+        f->id = seen[s].id;
+        f->title = seen[s].title;
+        if (mostly_text(s)) {
+            rc = text_fact(x, s, f);
+            far = texts_apart(x, f);
+        } else if (s == S_THROTTLE) {
+            rc = held_back(x, f, &far);
+        } else {
+            rc = number_fact(x, s, f, &far);
+        }
+        settle(x, f, seen[s].weight, far);
+    }
+    for (size_t i = 0; !rc && i < SAID; i++) {
+        struct jm_fact *f = &c->fact[c->n_fact];
+        f->row = c->n_fact++;
+        f->id = said[i].id;
+        f->title = said[i].title;
+        for (size_t k = 0; !rc && k < c->n_side; k++)
+            for (size_t r = 0; !rc && r < x->in[k].n_run; r++)
+                rc = gather(x, &f->value[k], of_env(x->in[k].run[r].run, said[i].key));
+        settle(x, f, said[i].weight, texts_apart(x, f));
+    }
+    if (!rc)
+        qsort(c->fact, c->n_fact, sizeof *c->fact, by_state);
+    return rc;
+}

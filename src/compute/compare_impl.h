@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of a comparison share. */
+#ifndef JM_COMPUTE_COMPARE_IMPL_H
+#define JM_COMPUTE_COMPARE_IMPL_H
+
+#include "compute/compare.h"
+
+/* What is counted over the requests of a side, beside what jm_compare_side keeps. */
+struct jm_side_sums {
+    double n[2], sum[2], sum2[2]; /* ISL, OSL */
+    double length, stopped;       /* requests that ended by their length, and in all with a reason */
+    double by_source[4];          /* enum jm_token_source */
+    double cached, prompt;        /* tokens, of requests whose cached ones are known */
+};
+
+struct jm_cmp {
+    struct jm_comparison *c;
+    const struct jm_compare_side_in *in;
+    const struct jm_compare_opts *o;
+    struct jm_side_sums *sums;
+    struct jm_report *mem;
+    struct jm_err *err;
+};
+
+/* compare_side.c */
+int jm_cmp_side(struct jm_cmp *x, size_t side);
+/* The metric of one trial of a run: numerators over denominators of its windows, or the value of its only
+ * one. slice: NULL, or of the windows that it had for itself. NAN: none. *energy, *work may be NULL. */
+double jm_cmp_value(const struct jm_compare_run *r, int trial, const char *metric, enum jm_boundary b,
+                    double quantile, const char *slice, double *energy, double *work);
+/* The widest boundary of a comparison that every side has a value at; JM_B_NONE: none. */
+enum jm_boundary jm_cmp_boundary(const struct jm_cmp *x, size_t n);
+bool jm_cmp_has(const struct jm_compare_side_in *s, const char *unit, enum jm_boundary b);
+/* The row of the unit at the boundary, of any trial; NULL. */
+const struct jm_result *jm_cmp_row(const struct jm_compare_run *r, const char *unit, enum jm_boundary b);
+int jm_cmp_by_time(const void *a, const void *b);
+/* compare_facts.c */
+int jm_cmp_facts(struct jm_cmp *x);
+/* Is `name` a fact, or the first word of some? */
+int jm_cmp_declared(struct jm_cmp *x);
+const struct jm_fact *jm_cmp_fact(const struct jm_comparison *c, const char *id);
+/* compare_clause.c: clauses, notes and figures beside of a candidate that has its decision. */
+int jm_cmp_clauses(struct jm_cmp *x, struct jm_candidate *k);
+int jm_cmp_notes(struct jm_cmp *x, struct jm_candidate *k);
+int jm_cmp_metrics(struct jm_cmp *x, struct jm_candidate *k);
+/* Formatted into the comparison; NULL and err when out of memory. */
+#define JM_CMP_TEXT(x, ...) jm_report_text((x)->mem, __VA_ARGS__)
+int jm_cmp_memory(struct jm_cmp *x);
+
+#endif
