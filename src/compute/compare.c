@@ -131,9 +131,9 @@ static double tolerance(const struct jm_cmp *x, size_t side, bool *boards)
 
 static bool agrees(const struct jm_cmp *x, const char *id)
 {
-    const struct jm_fact *f = jm_cmp_fact(x->c, id);
-    return f && f->state != JM_FACT_DECLARED && f->state != JM_FACT_DIFFERS && f->state != JM_FACT_NEVER &&
-           f->state != JM_FACT_PARTLY;
+    const struct jm_compare_fact *f = jm_cmp_fact(x->c, id);
+    return f && f->state != JM_CF_DECLARED && f->state != JM_CF_DIFFERS && f->state != JM_CF_NEVER &&
+           f->state != JM_CF_PARTLY;
 }
 
 /* Log half-width that the instruments of the sides may differ by. */
@@ -246,8 +246,8 @@ static const char *decided(struct jm_cmp *x, const struct jm_candidate *k)
                                "with --aa",
                                name, what);
         if (d->floor_source == JM_FLOOR_AA)
-            return JM_CMP_TEXT(x, "%s: %s, no more than the %s in %zu pairs; more of them lower it", name, what,
-                               floor, d->floor.n);
+            return JM_CMP_TEXT(x, "%s: %s, no more than the %s in %zu pairs; more of them lower it", name,
+                               what, floor, d->floor.n);
         return n ? JM_CMP_TEXT(x, "%s: %s, no more than the %s; %s", name, what, floor, n) : NULL;
     }
     case JM_WHY_STRADDLES: {
@@ -280,12 +280,12 @@ static int incomparable(struct jm_cmp *x, const char **text)
     const char *list = NULL;
     *text = NULL;
     for (size_t i = 0; i < x->c->n_fact; i++) {
-        const struct jm_fact *f = &x->c->fact[i];
-        if (f->state != JM_FACT_DIFFERS && f->state != JM_FACT_NEVER)
+        const struct jm_compare_fact *f = &x->c->fact[i];
+        if (f->state != JM_CF_DIFFERS && f->state != JM_CF_NEVER)
             continue;
-        if (never && f->state != JM_FACT_NEVER)
+        if (never && f->state != JM_CF_NEVER)
             break;
-        never |= f->state == JM_FACT_NEVER;
+        never |= f->state == JM_CF_NEVER;
         if (n == 4) {
             more++;
             continue;

@@ -40,22 +40,22 @@ struct jm_compare_opts {
     size_t n_aa;
 };
 
-enum jm_fact_state {
-    JM_FACT_SAME,
-    JM_FACT_UNKNOWN,  /* on every side */
-    JM_FACT_PARTLY,   /* known of some sides only */
-    JM_FACT_DECLARED, /* differs, as it was meant to */
-    JM_FACT_IDLE,     /* meant to differ, and does not */
-    JM_FACT_NAMED,    /* differs; worth knowing, and no obstacle */
-    JM_FACT_DIFFERS,  /* differs, and must agree */
-    JM_FACT_NEVER,    /* differs, and no declaration makes up for it */
-    JM_FACT_COUNT
+enum jm_compare_state {
+    JM_CF_SAME,
+    JM_CF_UNKNOWN,  /* on every side */
+    JM_CF_PARTLY,   /* known of some sides only */
+    JM_CF_DECLARED, /* differs, as it was meant to */
+    JM_CF_IDLE,     /* meant to differ, and does not */
+    JM_CF_NAMED,    /* differs; worth knowing, and no obstacle */
+    JM_CF_DIFFERS,  /* differs, and must agree */
+    JM_CF_NEVER,    /* differs, and no declaration makes up for it */
+    JM_CF_COUNT
 };
-const char *jm_fact_state_name(int s);
+const char *jm_compare_state_name(int s);
 
-struct jm_fact {
+struct jm_compare_fact {
     const char *id, *title; /* "clocks.sm", "SM clock" */
-    enum jm_fact_state state;
+    enum jm_compare_state state;
     const char *value[JM_COMPARE_SIDES]; /* NULL: not known */
     size_t row;                          /* its place in the table of what is compared */
 };
@@ -148,7 +148,7 @@ struct jm_comparison {
     bool simulated;
     struct jm_compare_side *side;
     size_t n_side;
-    struct jm_fact *fact; /* what differs and must not, first */
+    struct jm_compare_fact *fact; /* what differs and must not, first */
     size_t n_fact;
     struct jm_candidate *candidate;
     size_t n_candidate, best;

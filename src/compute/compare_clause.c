@@ -246,7 +246,7 @@ static int known(struct jm_cmp *x, struct jm_candidate *k)
         const char *name = c->known.item[i], *missing = NULL;
         size_t n = strlen(name);
         for (size_t f = 0; f < x->c->n_fact; f++) {
-            const struct jm_fact *q = &x->c->fact[f];
+            const struct jm_compare_fact *q = &x->c->fact[f];
             if (strncmp(q->id, name, n) == 0 && (q->id[n] == '\0' || q->id[n] == '.') &&
                 (!q->value[0] || !q->value[k->side]))
                 missing = q->title;

@@ -141,14 +141,14 @@ static const struct fact_row seen[S_COUNT] = {
     [S_SECONDS] = {"measuring.window", "seconds a trial", NAMED, {NULL}},
 };
 
-const char *jm_fact_state_name(int s)
+const char *jm_compare_state_name(int s)
 {
     static const char *const name[] = {"same",           "unknown", "partly known", "declared",
                                        "declared, same", "named",   "differs",      "never comparable"};
-    return s >= 0 && s < JM_FACT_COUNT ? name[s] : NULL;
+    return s >= 0 && s < JM_CF_COUNT ? name[s] : NULL;
 }
 
-const struct jm_fact *jm_cmp_fact(const struct jm_comparison *c, const char *id)
+const struct jm_compare_fact *jm_cmp_fact(const struct jm_comparison *c, const char *id)
 {
     for (size_t i = 0; i < c->n_fact; i++)
         if (strcmp(c->fact[i].id, id) == 0)
@@ -512,25 +512,25 @@ int jm_cmp_declared(struct jm_cmp *x)
 }
 
 /* Settles the state of a fact whose values are there. far: some side is apart from A. */
-static void settle(const struct jm_cmp *x, struct jm_fact *f, enum weight weight, bool far)
+static void settle(const struct jm_cmp *x, struct jm_compare_fact *f, enum weight weight, bool far)
 {
     size_t have = 0, n = x->c->n_side;
     for (size_t i = 0; i < n; i++)
         have += f->value[i] != NULL;
     bool meant = declared(x, f->id);
     if (!have)
-        f->state = JM_FACT_UNKNOWN;
+        f->state = JM_CF_UNKNOWN;
     else if (far && weight == NEVER)
-        f->state = JM_FACT_NEVER;
+        f->state = JM_CF_NEVER;
     else if (far)
-        f->state = meant ? JM_FACT_DECLARED : weight == NAMED ? JM_FACT_NAMED : JM_FACT_DIFFERS;
+        f->state = meant ? JM_CF_DECLARED : weight == NAMED ? JM_CF_NAMED : JM_CF_DIFFERS;
     else if (have < n)
-        f->state = meant ? JM_FACT_DECLARED : JM_FACT_PARTLY;
+        f->state = meant ? JM_CF_DECLARED : JM_CF_PARTLY;
     else
-        f->state = meant ? JM_FACT_IDLE : JM_FACT_SAME;
+        f->state = meant ? JM_CF_IDLE : JM_CF_SAME;
 }
 
-static bool texts_apart(const struct jm_cmp *x, const struct jm_fact *f)
+static bool texts_apart(const struct jm_cmp *x, const struct jm_compare_fact *f)
 {
     const char *first = NULL;
     for (size_t i = 0; i < x->c->n_side; i++) {
@@ -544,7 +544,7 @@ static bool texts_apart(const struct jm_cmp *x, const struct jm_fact *f)
     return false;
 }
 
-static int text_fact(struct jm_cmp *x, enum seen what, struct jm_fact *f)
+static int text_fact(struct jm_cmp *x, enum seen what, struct jm_compare_fact *f)
 {
     int rc = 0;
     for (size_t i = 0; !rc && i < x->c->n_side; i++)
@@ -573,7 +573,7 @@ static int text_fact(struct jm_cmp *x, enum seen what, struct jm_fact *f)
     return rc;
 }
 
-static int number_fact(struct jm_cmp *x, enum seen what, struct jm_fact *f, bool *far)
+static int number_fact(struct jm_cmp *x, enum seen what, struct jm_compare_fact *f, bool *far)
 {
     struct numeric n = {.relative = 0};
     int rc = 0;
@@ -591,7 +591,7 @@ static int number_fact(struct jm_cmp *x, enum seen what, struct jm_fact *f, bool
     return rc;
 }
 
-static int held_back(struct jm_cmp *x, struct jm_fact *f, bool *far)
+static int held_back(struct jm_cmp *x, struct jm_compare_fact *f, bool *far)
 {
     size_t n[JM_COMPARE_SIDES] = {0};
     for (size_t i = 0; i < x->c->n_side; i++) {
@@ -610,7 +610,7 @@ static int held_back(struct jm_cmp *x, struct jm_fact *f, bool *far)
 
 static int by_state(const void *a, const void *b)
 {
-    const struct jm_fact *p = a, *q = b;
+    const struct jm_compare_fact *p = a, *q = b;
     if (p->state != q->state)
         return p->state > q->state ? -1 : 1;
     return (p->row > q->row) - (p->row < q->row);
@@ -628,7 +628,7 @@ int jm_cmp_facts(struct jm_cmp *x)
     if (!(c->fact = jm_report_alloc(x->mem, (SAID + S_COUNT) * sizeof *c->fact)))
         return jm_cmp_memory(x);
     for (enum seen s = 0; !rc && s < S_COUNT; s++) {
-        struct jm_fact *f = &c->fact[c->n_fact];
+        struct jm_compare_fact *f = &c->fact[c->n_fact];
         f->row = c->n_fact++;
         bool far = false;
         f->id = seen[s].id;
@@ -644,7 +644,7 @@ int jm_cmp_facts(struct jm_cmp *x)
         settle(x, f, seen[s].weight, far);
     }
     for (size_t i = 0; !rc && i < SAID; i++) {
-        struct jm_fact *f = &c->fact[c->n_fact];
+        struct jm_compare_fact *f = &c->fact[c->n_fact];
         f->row = c->n_fact++;
         f->id = said[i].id;
         f->title = said[i].title;

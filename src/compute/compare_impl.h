@@ -38,7 +38,7 @@ int jm_cmp_by_time(const void *a, const void *b);
 int jm_cmp_facts(struct jm_cmp *x);
 /* Is `name` a fact, or the first word of some? */
 int jm_cmp_declared(struct jm_cmp *x);
-const struct jm_fact *jm_cmp_fact(const struct jm_comparison *c, const char *id);
+const struct jm_compare_fact *jm_cmp_fact(const struct jm_comparison *c, const char *id);
 /* compare_clause.c: clauses, notes and figures beside of a candidate that has its decision. */
 int jm_cmp_clauses(struct jm_cmp *x, struct jm_candidate *k);
 int jm_cmp_notes(struct jm_cmp *x, struct jm_candidate *k);

@@ -166,7 +166,7 @@ static int up_to(struct jm_cmp *x, struct jm_candidate *k)
     if (rc || !c || !c->expected || !d->n)
         return rc;
     double e = c->expected_saving, hi = isfinite(d->hi) ? d->hi : d->saving;
-    const struct jm_fact *f = jm_cmp_fact(x->c, "accelerators");
+    const struct jm_compare_fact *f = jm_cmp_fact(x->c, "accelerators");
     const char *elsewhere =
         c->expected_accelerator && f && f->value[k->side] &&
                 !strstr(f->value[k->side], c->expected_accelerator)
@@ -216,7 +216,7 @@ static int order(struct jm_cmp *x, struct jm_candidate *k)
 static int untold(struct jm_cmp *x, struct jm_candidate *k)
 {
     for (size_t i = 0; i < x->c->n_fact; i++)
-        if (x->c->fact[i].state >= JM_FACT_DECLARED && x->c->fact[i].state != JM_FACT_IDLE)
+        if (x->c->fact[i].state >= JM_CF_DECLARED && x->c->fact[i].state != JM_CF_IDLE)
             return 0;
     return note(x, k, "untold", false,
                 "nothing that is compared differs: what was changed from A to B does not stand in the files");
@@ -224,11 +224,11 @@ static int untold(struct jm_cmp *x, struct jm_candidate *k)
 
 static int gain(struct jm_cmp *x, struct jm_candidate *k)
 {
-    const struct jm_fact *driver = jm_cmp_fact(x->c, "driver");
+    const struct jm_compare_fact *driver = jm_cmp_fact(x->c, "driver");
     if (k->gain_cancels)
         return note(
             x, k, "gain", false,
-            driver && driver->state == JM_FACT_DECLARED
+            driver && driver->state == JM_CF_DECLARED
                 ? "the same instruments measured both sides, but under another driver: that their gain "
                   "is the same, and cancels, is not shown"
                 : "the same instruments measured both sides: their gain cancels in the ratio, which is "
@@ -284,7 +284,7 @@ static int unpaired(struct jm_cmp *x, struct jm_candidate *k)
                                   s->n_trial, side ? "B" : "A", s->no_value ? s->no_value : "not told"));
     }
     for (size_t i = 0; !rc && i < x->c->n_fact; i++)
-        if (x->c->fact[i].state == JM_FACT_IDLE && strchr("cle", x->c->fact[i].id[0]))
+        if (x->c->fact[i].state == JM_CF_IDLE && strchr("cle", x->c->fact[i].id[0]))
             rc = note(x, k, "declared", false,
                       JM_CMP_TEXT(x, "%s was declared to differ and does not: did the change take effect?",
                                   x->c->fact[i].title));

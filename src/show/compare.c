@@ -25,9 +25,9 @@ const char *jm_compare_change(char buf[JM_FMT], double ratio)
     return buf;
 }
 
-bool jm_compare_telling(const struct jm_fact *f)
+bool jm_compare_telling(const struct jm_compare_fact *f)
 {
-    return f->state >= JM_FACT_PARTLY;
+    return f->state >= JM_CF_PARTLY;
 }
 
 double jm_compare_asked(const struct jm_comparison *c)
@@ -303,22 +303,22 @@ static void metrics(struct jm_out *o, const struct jm_comparison *c, const struc
     }
 }
 
-static void one_fact(struct jm_out *o, const struct jm_comparison *c, const struct jm_fact *f)
+static void one_fact(struct jm_out *o, const struct jm_comparison *c, const struct jm_compare_fact *f)
 {
     struct jm_str s;
     static const enum jm_out_style_of style[] = {
-        [JM_FACT_SAME] = JM_OUT_PLAIN,     [JM_FACT_UNKNOWN] = JM_OUT_DIM, [JM_FACT_PARTLY] = JM_OUT_YELLOW,
-        [JM_FACT_DECLARED] = JM_OUT_GREEN, [JM_FACT_IDLE] = JM_OUT_YELLOW, [JM_FACT_NAMED] = JM_OUT_PLAIN,
-        [JM_FACT_DIFFERS] = JM_OUT_RED,    [JM_FACT_NEVER] = JM_OUT_RED};
+        [JM_CF_SAME] = JM_OUT_PLAIN,     [JM_CF_UNKNOWN] = JM_OUT_DIM, [JM_CF_PARTLY] = JM_OUT_YELLOW,
+        [JM_CF_DECLARED] = JM_OUT_GREEN, [JM_CF_IDLE] = JM_OUT_YELLOW, [JM_CF_NAMED] = JM_OUT_PLAIN,
+        [JM_CF_DIFFERS] = JM_OUT_RED,    [JM_CF_NEVER] = JM_OUT_RED};
     jm_str_adds(o->s, "  ");
     jm_out_style(o, style[f->state]);
-    jm_out_cell(o, jm_fact_state_name((int)f->state), 16, false);
+    jm_out_cell(o, jm_compare_state_name((int)f->state), 16, false);
     jm_out_style(o, JM_OUT_PLAIN);
     jm_str_addc(o->s, ' ');
     jm_out_cell(o, f->id, 21, false);
     jm_str_addc(o->s, ' ');
     jm_str_init(&s);
-    bool same = f->state == JM_FACT_SAME || f->state == JM_FACT_IDLE;
+    bool same = f->state == JM_CF_SAME || f->state == JM_CF_IDLE;
     for (size_t i = 0; i < (same ? 1 : c->n_side); i++)
         jm_str_addf(&s, "%s%s%.200s", i ? " → " : "", "", f->value[i] ? f->value[i] : "not known");
     jm_out_wrap(o, s.buf, 41, 41);
@@ -335,11 +335,11 @@ static void facts(struct jm_out *o, const struct jm_comparison *c)
     jm_str_init(&unknown);
     jm_out_section(o, "Comparability");
     for (size_t i = 0; i < c->n_fact; i++) {
-        const struct jm_fact *f = &c->fact[i];
-        same += f->state == JM_FACT_SAME;
-        if (f->state == JM_FACT_UNKNOWN)
+        const struct jm_compare_fact *f = &c->fact[i];
+        same += f->state == JM_CF_SAME;
+        if (f->state == JM_CF_UNKNOWN)
             jm_str_addf(&unknown, "%s%s", unknown.len ? ", " : "", f->id);
-        if (!jm_compare_telling(f) && !(o->o->all && f->state == JM_FACT_SAME))
+        if (!jm_compare_telling(f) && !(o->o->all && f->state == JM_CF_SAME))
             continue;
         told++;
         one_fact(o, c, f);

@@ -30,7 +30,7 @@ const char *jm_compare_change(char buf[JM_FMT], double ratio);
 void jm_compare_value(char buf[JM_FMT], double v, const char *unit);
 const char *jm_compare_title(char buf[JM_FMT], const struct jm_compare_metric *m);
 /* Facts worth a line unless all are asked for. */
-bool jm_compare_telling(const struct jm_fact *f);
+bool jm_compare_telling(const struct jm_compare_fact *f);
 /* Ends of the scale of a picture of pairs, as log ratios, symmetric about 0 where that fits. */
 void jm_compare_scale(const struct jm_comparison *c, const struct jm_candidate *k, double *lo, double *hi);
 /* The baseline of the scale: the minimum saving as a log ratio; 0 without a contract. */

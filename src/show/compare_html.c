@@ -158,15 +158,15 @@ static void facts(struct jm_str *s, const struct jm_comparison *c)
         jm_str_addf(s, "<th scope='col'>%c</th>", (char)('A' + i));
     jm_str_adds(s, "</tr></thead><tbody>");
     for (size_t i = 0; i < c->n_fact; i++) {
-        const struct jm_fact *f = &c->fact[i];
-        const char *class = f->state >= JM_FACT_DIFFERS                                ? "invalid"
-                            : f->state == JM_FACT_PARTLY || f->state == JM_FACT_IDLE   ? "findings"
-                            : f->state == JM_FACT_DECLARED || f->state == JM_FACT_SAME ? "valid"
-                                                                                       : "dim";
+        const struct jm_compare_fact *f = &c->fact[i];
+        const char *class = f->state >= JM_CF_DIFFERS                              ? "invalid"
+                            : f->state == JM_CF_PARTLY || f->state == JM_CF_IDLE   ? "findings"
+                            : f->state == JM_CF_DECLARED || f->state == JM_CF_SAME ? "valid"
+                                                                                   : "dim";
         jm_str_adds(s, "<tr><th scope='row'>");
         jm_svg_escape(s, f->title);
         jm_str_addf(s, " <code class='dim'>%s</code></th><td class='%s'>%s</td>", f->id, class,
-                    jm_fact_state_name((int)f->state));
+                    jm_compare_state_name((int)f->state));
         for (size_t k = 0; k < c->n_side; k++)
             cell(s, "td", f->value[k] ? f->value[k] : "not known");
         jm_str_adds(s, "</tr>");

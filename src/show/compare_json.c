@@ -74,12 +74,12 @@ static void side(struct jm_jsonw *w, const struct jm_comparison *c, size_t at)
     jm_jsonw_end(w);
 }
 
-static void fact(struct jm_jsonw *w, const struct jm_comparison *c, const struct jm_fact *f)
+static void fact(struct jm_jsonw *w, const struct jm_comparison *c, const struct jm_compare_fact *f)
 {
     jm_jsonw_object(w);
     jm_jsonw_kstr(w, "id", f->id);
     jm_jsonw_kstr(w, "title", f->title);
-    jm_jsonw_kstr(w, "state", jm_fact_state_name((int)f->state));
+    jm_jsonw_kstr(w, "state", jm_compare_state_name((int)f->state));
     jm_jsonw_key(w, "values");
     jm_jsonw_array(w);
     for (size_t i = 0; i < c->n_side; i++)
@@ -308,7 +308,7 @@ int jm_compare_markdown(const struct jm_comparison *c, const struct jm_show_opts
     }
     bool head = false;
     for (size_t i = 0; i < c->n_fact; i++) {
-        const struct jm_fact *f = &c->fact[i];
+        const struct jm_compare_fact *f = &c->fact[i];
         if (!jm_compare_telling(f))
             continue;
         if (!head) {
@@ -323,7 +323,7 @@ int jm_compare_markdown(const struct jm_comparison *c, const struct jm_show_opts
         head = true;
         jm_str_adds(s, "| ");
         cell(s, f->id);
-        cell(s, jm_fact_state_name((int)f->state));
+        cell(s, jm_compare_state_name((int)f->state));
         for (size_t q = 0; q < c->n_side; q++)
             cell(s, f->value[q] ? f->value[q] : "not known");
 
