@@ -1,20 +1,39 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a run file without joulemark: the formats of docs/run-file.md in a page. Needs the zstd program.
+"""Reads a run file without joulemark: the formats of docs/run-file.md in a page. Frames of zstd are read by Python's
+own module (3.14), else the zstd program, else unzstd.py beside this file, which needs nothing and is slow.
 
     decode_run.py RUN.jmr             channels with their first and last reading
     decode_run.py RUN.jmr CHANNEL     t0 t1 value status flags of every reading
     decode_run.py RUN.jmr events      request t tokens flags of every token event
     decode_run.py RUN.jmr requests    id and stamps of every request, None where there is none
 """
+import os
+import shutil
 import sqlite3
 import struct
 import subprocess
 import sys
 
 
-def plain(enc, data):
-    return data if enc == 1 else subprocess.run(["zstd", "-dcq"], input=data, stdout=subprocess.PIPE, check=True).stdout
+def unpacker():
+    try:
+        from compression import zstd
+        return zstd.decompress
+    except ImportError:
+        pass
+    if shutil.which("zstd") and not os.environ.get("UNZSTD"):
+        return lambda data: subprocess.run(["zstd", "-dcq"], input=data, stdout=subprocess.PIPE, check=True).stdout
+    import unzstd
+    return unzstd.decompress
+
+
+def plain(enc, data, unpack=[]):
+    if enc == 1:
+        return data
+    if not unpack:
+        unpack.append(unpacker())
+    return unpack[0](data)
 
 
 def signed(v):  # 64-bit arithmetic wraps

@@ -7,6 +7,7 @@
 #include "audit/audit.h"
 #include "base/json.h"
 #include "cli/auditout.h"
+#include "cli/bundle.h"
 #include "cli/cmds.h"
 #include "cli/present.h"
 #include "compute/compute.h"
@@ -19,11 +20,12 @@
 
 struct opts {
     struct jm_common common;
-    struct jm_present present;
-    const char *from;
+    struct jm_figure_opts figures;
+    const char *from, *bundle, *sign, *verify, *key;
+    struct jm_opt_list include;
+    bool force;
     int64_t select;
     bool checks, disclosure, levels;
-    struct jm_opt_list facts;
     int format;
 };
 
@@ -32,7 +34,7 @@ enum { AS_TEXT, AS_MARKDOWN, AS_HTML, AS_JSON };
 static void init(void *opts)
 {
     struct opts *o = opts;
-    jm_present_init(&o->present);
+    jm_present_init(&o->figures.present);
 }
 
 static void one_finding(struct jm_out *o, size_t i)
@@ -73,7 +75,7 @@ static void text(struct jm_cli *cli, struct jm_str *s, const struct jm_report *r
                  const struct jm_evidence *e, const char *path, const char *importer)
 {
     static const char *const words[] = {"passed", "noted", "FAILED"};
-    struct jm_show_opts show = {.width = 80, .color = cli->term.out_color, .ascii = o->present.ascii};
+    struct jm_show_opts show = {.width = 80, .color = cli->term.out_color, .ascii = o->figures.present.ascii};
     struct jm_out out = {s, r, &show, 80};
     int failed, n = jm_audit_count(r, &failed);
     jm_out_style(&out, JM_OUT_BOLD);
@@ -122,9 +124,9 @@ static int judge(struct jm_cli *cli, const char *run_path, const struct opts *o,
     if (rc)
         return rc;
     jm_str_init(&s);
-    rc = jm_present_report(run, &o->present, &r, err);
-    for (size_t i = 0; !rc && i < o->facts.n; i++)
-        rc = jm_fact_declare(r, o->facts.item[i], err);
+    rc = jm_present_report(run, &o->figures.present, &r, err);
+    for (size_t i = 0; !rc && i < o->figures.facts.n; i++)
+        rc = jm_fact_declare(r, o->figures.facts.item[i], err);
     if (!rc)
         rc = jm_disclosure(run, r, &e.row, &e.n_row, err);
     if (!rc)
@@ -180,9 +182,42 @@ static int foreign(struct jm_cli *cli, const struct opts *o, const char *path, c
     return rc;
 }
 
+static int evidence(struct jm_cli *cli, const struct opts *o, struct jm_err *err)
+{
+    struct jm_bundle_write_opts w = {.figures = &o->figures,
+                                     .run = cli->operand,
+                                     .n_run = cli->n_operands,
+                                     .include = o->include.item,
+                                     .n_include = o->include.n,
+                                     .key = o->sign,
+                                     .force = o->force};
+    if (o->verify) {
+        if (o->bundle || o->sign || o->include.n || o->force || cli->n_operands)
+            return jm_err_set(err, JM_EUSAGE, "--verify takes a bundle and --key alone");
+        return jm_bundle_verify(cli, o->verify, o->key, err);
+    }
+    if (!o->bundle)
+        return jm_err_set(err, JM_EUSAGE, "%s belongs to %s",
+                          o->key         ? "--key"
+                          : o->sign      ? "--sign"
+                          : o->include.n ? "--include"
+                                         : "--force",
+                          o->key ? "--verify" : "--bundle");
+    if (o->key)
+        return jm_err_set(err, JM_EUSAGE, "--key belongs to --verify; --sign signs a bundle");
+    if (!cli->n_operands)
+        return jm_err_set(err, JM_EUSAGE, "--bundle takes one run or more");
+    int rc = jm_bundle_write(cli, o->bundle, &w, err);
+    return rc ? rc : JM_EXIT_OK;
+}
+
 static int audit(struct jm_cli *cli, void *opts, struct jm_err *err)
 {
     const struct opts *o = opts;
+    if (o->verify || o->bundle || o->sign || o->key || o->include.n || o->force)
+        return evidence(cli, o, err);
+    if (cli->n_operands != 1)
+        return jm_err_set(err, JM_EUSAGE, "audit takes one FILE; --bundle takes several runs");
     const char *path = cli->operand[0];
     struct jm_run *run = NULL;
     struct jm_err why = {0};
@@ -210,18 +245,35 @@ static const struct jm_opt table[] = {
      .help =
          "What the run is evidence for: levels of a claim, of the EE HPC WG and rules of MLPerf Power, and "
          "what each lacks."},
-    {"fact", 0, JM_OPT_LIST, offsetof(struct opts, facts), .arg = "KEY=VALUE",
+    {"fact", 0, JM_OPT_LIST, offsetof(struct opts, figures.facts), .arg = "KEY=VALUE",
      .help = "Declare what no instrument tells, such as precision=FP8; marked as declared later. Repeatable "
              "(docs/disclosure.md lists the keys)."},
     {"format", 'f', JM_OPT_ENUM, offsetof(struct opts, format), .choices = "text|markdown|html|json",
      .help = "markdown and html: the disclosure (markdown with --levels: these too).", .deflt = "text"},
-    {"from", 0, JM_OPT_STR, offsetof(struct opts, from), .arg = "NAME", .help = "Importer to use for FILE.",
-     .deflt = "found by looking at FILE"},
+    {"bundle", 0, JM_OPT_STR, offsetof(struct opts, bundle), .arg = "FILE", .group = "Evidence",
+     .help =
+         "Write an evidence bundle (tar.zst) of the runs: the sealed files, a manifest of hashes, figures, "
+         "reports, disclosure, and a script that computes the figures a second time without joulemark."},
+    {"sign", 0, JM_OPT_STR, offsetof(struct opts, sign), .arg = "FILE",
+     .help = "With --bundle: sign the manifest with this Ed25519 key (openssl genpkey -algorithm ed25519)."},
+    {"include", 0, JM_OPT_LIST, offsetof(struct opts, include), .arg = "FILE",
+     .help = "With --bundle: put this file in too, a contract or a certificate. Repeatable."},
+    {"force", 0, JM_OPT_FLAG, offsetof(struct opts, force), .help = "With --bundle: write over FILE."},
+    {"verify", 0, JM_OPT_STR, offsetof(struct opts, verify), .arg = "FILE",
+     .help =
+         "Check a bundle: every byte, the signature, the seals, and the figures, which are computed again."},
+    {"key", 0, JM_OPT_STR, offsetof(struct opts, key), .arg = "FILE",
+     .help = "With --verify: the signer's public key, which you have from elsewhere.",
+     .deflt = "the one inside, which proves nothing"},
+    {"from", 0, JM_OPT_STR, offsetof(struct opts, from), .group = "Files of other tools", .arg = "NAME",
+     .help = "Importer to use for FILE.", .deflt = "found by looking at FILE"},
     {"select", 0, JM_OPT_INT, offsetof(struct opts, select), 1, 1e6, .arg = "N",
      .help = "Of a file that holds several benchmarks only the N-th.", .deflt = "all"},
     JM_OPT_JSON,
-    JM_OPTS_PRESENT(opts, present),
-    JM_OPTS_SLO(opts, present),
+    JM_OPTS_PRESENT(opts, figures.present),
+    JM_OPTS_SLO(opts, figures.present),
+    JM_OPTS_CALIBRATION(opts, figures.present),
+    JM_OPTS_FACTORS(opts, figures.present),
     JM_OPTS_COMMON,
     {NULL}};
 
@@ -229,7 +281,7 @@ const struct jm_cmd jm_cmd_audit = {
     .name = "audit",
     .group = "Look at a run",
     .summary = "Say what is wrong with the number in a run or in another tool's file",
-    .usage = "[OPTIONS] FILE",
+    .usage = "[OPTIONS] FILE | RUN... --bundle FILE | --verify FILE",
     .description =
         "FILE is a run file, or a result file of another tool (joulemark import --list says which), which is "
         "read as "
@@ -240,14 +292,20 @@ const struct jm_cmd jm_cmd_audit = {
         "window, sums that do not add up, and what docs/checks.md lists. Findings come worst first, each "
         "with its "
         "evidence, why it matters and what to do.\n\n"
+        "It also says what has to stand beside the number and is missing (--disclosure), what the run is "
+        "evidence "
+        "for (--levels), and packs it so that others can check it (--bundle, --verify).\n\n"
         "Ends with 1 when a check failed, that is, found an error or gave a warning; notes do not fail.",
     .examples = "joulemark audit results/vllm-8qps.json # another tool's file\n"
                 "joulemark audit run.jmr --profile publication --checks # a run, with every check\n"
-                "joulemark audit profile_export_aiperf.json --json",
+                "joulemark audit profile_export_aiperf.json --json\n"
+                "joulemark audit run.jmr --disclosure --format markdown --fact precision=FP8 # for a paper\n"
+                "joulemark audit run.jmr --bundle out/evidence.tar.zst --sign key.pem\n"
+                "joulemark audit --verify out/evidence.tar.zst --key signer.pem",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = init,
-    .min_operands = 1,
-    .max_operands = 1,
+    .min_operands = 0,
+    .max_operands = 256,
     .fn = audit,
 };
