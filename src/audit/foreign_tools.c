@@ -67,6 +67,8 @@ int jm_foreign_rows(const struct jm_run *run, struct jm_report *r, struct jm_err
         {"import.rows.short", "rows.cut", JM_SEV_WARNING,
          "rows that are shorter or longer than their head are read as far as they are sure"},
         {"import.rows.cut", "rows.cut", JM_SEV_WARNING, "rows that are cut, or have no time, are left out"},
+        {"import.device.changed", "energy.device_changed", JM_SEV_ERROR,
+         "another device stands in the place of one: its counter and power are not continued by the new one"},
         {"import.rows.date", "rows.cut", JM_SEV_WARNING,
          "rows without a time that exists stand at the time of the file"},
         {NULL, NULL, JM_SEV_INFO, NULL}};
@@ -97,6 +99,23 @@ int jm_foreign_method(const struct jm_run *run, struct jm_report *r, struct jm_e
          "samples that equal the one before are not in the file; straight lines between the others "
          "(PowerMonitor.get_energy "
          "draws them) make ramps of steps. Here each value holds until the next"},
+        {"import.power.invalid", "energy.said_invalid", JM_SEV_ERROR,
+         "the file itself says that its power is not valid: no energy of it is a result"},
+        {"import.power.schema1", "energy.sample_mean", JM_SEV_WARNING,
+         "the power is the mean of all samples and not an integral: samples that do not come evenly, or from "
+         "some of the nodes "
+         "only, weigh too much (SemiAnalysisAI/InferenceX PR 1791)"},
+        {"import.roles", "energy.roles", JM_SEV_INFO,
+         "energies of prefill and decode are those of the GPUs of these workers over the whole window, "
+         "waiting included, not of "
+         "phases"},
+        {"import.spikes", "energy.spike", JM_SEV_ERROR,
+         "powers beyond what the device can draw: a torn or empty read of a counter counts as 0, and the "
+         "next one brings all "
+         "of it (hubblo-org/scaphandre issue 442)"},
+        {"import.host.more", "energy.host_more", JM_SEV_INFO,
+         "the host's power is more than that of its parts: psys holds the platform, and a zone that is shown "
+         "twice counts twice"},
         {"import.below_resolution", "energy.short", JM_SEV_WARNING,
          "windows are too short for what measured them: such an energy is 0 or a whole step of the counter, "
          "whatever was drawn"},

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports that hold totals only: trtllm-bench --report_json of TensorRT-LLM, and the aggregated results of
- * InferenceX (InferenceMAX before). Every number is a claim. */
+/* A report that holds totals only: trtllm-bench --report_json of TensorRT-LLM. Every number is a claim. */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,15 +25,6 @@ static const struct jm_claim_row streaming[] = {
     {"avg_ttft_ms", "ttft", "mean", "ms", "", NULL},
     {"avg_tpot_ms", "tpot.excl_first", "mean", "ms", "without the TTFT", NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL}};
-static const struct jm_claim_row inferencex[] = {
-    {"*_ttft", "ttft", NULL, "s", "vLLM's bench serve", NULL},
-    {"*_tpot", "tpot.excl_first", NULL, "s", "vLLM's bench serve", NULL},
-    {"*_itl", "itl.chunk", NULL, "s", "vLLM's bench serve", NULL},
-    {"*_e2el", "e2e", NULL, "s", "vLLM's bench serve", NULL},
-    {"tput_per_gpu", "", "", "tokens/s", "total tokens/s / GPUs, whole wall time", NULL},
-    {"output_tput_per_gpu", "", "", "tokens/s", "output tokens/s / GPUs, whole wall time", NULL},
-    {NULL, NULL, NULL, NULL, NULL, NULL}};
-
 static int sniff_trtllm(const struct jm_probe *p)
 {
     static const struct jm_probe_mark marks[] = {{"performance.system_output_throughput_tok_s", 0},
@@ -42,15 +32,6 @@ static int sniff_trtllm(const struct jm_probe *p)
                                                  {"request_info", 45},
                                                  {NULL, 0}};
     return jm_probe_score(p, marks);
-}
-
-static int sniff_inferencex(const struct jm_probe *p)
-{
-    static const struct jm_probe_mark
-        one[] = {{"tput_per_gpu", 0}, {"hw", 50}, {"framework", 30}, {"conc", 10}, {NULL, 0}},
-        list[] = {{"[].tput_per_gpu", 0}, {"[].hw", 50}, {"[].framework", 30}, {"[].conc", 10}, {NULL, 0}};
-    int a = jm_probe_score(p, one), b = jm_probe_score(p, list);
-    return a > b ? a : b;
 }
 
 static void trtllm(struct jm_build *b, const struct jm_jtoken *doc, int n)
@@ -93,60 +74,10 @@ static void trtllm(struct jm_build *b, const struct jm_jtoken *doc, int n)
                      "the report holds totals and percentiles (--request_json keeps the requests)");
 }
 
-static void inferencex_row(struct jm_build *b, const struct jm_jtoken *doc, int n)
-{
-    struct jm_jtoken v;
-    char hw[40] = "", framework[40] = "", conc[16] = "", name[64];
-    if (jm_jmember(b->f, doc, "hw", &v))
-        jm_jtext(&v, hw, sizeof hw);
-    if (jm_jmember(b->f, doc, "framework", &v))
-        jm_jtext(&v, framework, sizeof framework);
-    if (jm_jmember(b->f, doc, "conc", &v))
-        jm_jtext(&v, conc, sizeof conc);
-    snprintf(name, sizeof name, "%d: %s %s, concurrency %s", n, hw, framework, conc);
-    jm_build_window_after(b, jm_build_repeat(b, name + 3), name, b->f->mtime_ns, 0);
-    jm_build_claims(b, doc, inferencex, "");
-    if (jm_jmember(b->f, doc, "model", &v))
-        jm_build_env_of(b, "endpoint.model", &v);
-    if (jm_jmember(b->f, doc, "precision", &v))
-        jm_build_env_of(b, "endpoint.precision", &v);
-    if (jm_jmember(b->f, doc, "tp", &v))
-        jm_build_env_of(b, "import.gpus", &v);
-    jm_build_env(b, "plan.concurrency", "%s", conc);
-    jm_build_missing(b, "duration", "the aggregated result does not say how long it took");
-    jm_build_missing(b, "requests",
-                     "they are in the result file of vLLM's bench serve that it was made from");
-}
-
-static void inferencex_doc(struct jm_build *b, const struct jm_jtoken *doc, int n)
-{
-    struct jm_jiter it;
-    struct jm_jtoken v;
-    int rc = 0, k = 0;
-    if (doc->type != JM_J_ARRAY) {
-        inferencex_row(b, doc, n);
-        return;
-    }
-    jm_jiter_init(&it, b->f, doc);
-    while (!b->rc && (rc = jm_jiter_next(&it, NULL, &v, b->err)) > 0)
-        if (++k && (!b->o->select || b->o->select == k))
-            inferencex_row(b, &v, k);
-    if (rc < 0)
-        b->rc = rc;
-    if (!b->rc && b->o->select > k)
-        jm_build_fail(b, "%s holds %d results, so there is no number %d", b->f->path, k, b->o->select);
-}
-
 static int import_trtllm(const char *path, const char *out, const struct jm_import_opts *o,
                          struct jm_err *err)
 {
     return jm_build_documents("trtllm-bench", path, out, o, NULL, trtllm, err);
-}
-
-static int import_inferencex(const char *path, const char *out, const struct jm_import_opts *o,
-                             struct jm_err *err)
-{
-    return jm_build_documents("inferencex", path, out, o, NULL, inferencex_doc, err);
 }
 
 const struct jm_importer jm_import_trtllm_bench = {
@@ -156,13 +87,4 @@ const struct jm_importer jm_import_trtllm_bench = {
     .lacks = "Requests, the date.",
     .sniff = sniff_trtllm,
     .import = import_trtllm,
-};
-
-const struct jm_importer jm_import_inferencex = {
-    .name = "inferencex",
-    .summary = "InferenceX (InferenceMAX) aggregated results (agg_*.json)",
-    .reads = "Latencies and tokens/s per GPU as claims, a window a result.",
-    .lacks = "Requests, duration, the date; energy.",
-    .sniff = sniff_inferencex,
-    .import = import_inferencex,
 };

@@ -111,8 +111,8 @@ static const struct row {
      "package +mode", "kepler"},
     {"kepler_node_platform_joules_total", "energy", COUNTER, INSTANT, 0, JM_P_ESTIMATED, JM_D_RAIL,
      JM_CHF_PARTOF, "source +mode", "kepler"},
-    {"kepler_node_gpu_joules_total", "energy", COUNTER, INSTANT, 0, JM_P_ESTIMATED, JM_D_GPU, 0,
-     "index +mode", "kepler"},
+    {"kepler_node_gpu_joules_total", "energy", COUNTER, INSTANT, 0, JM_P_ESTIMATED, JM_D_GPU, 0, GPU " +mode",
+     "kepler"},
     {"kepler_node_cpu_joules_total", "energy", COUNTER, INSTANT, 0, JM_P_ESTIMATED, JM_D_PACKAGE, 0,
      "zone +path", "kepler"},
     {"kepler_node_cpu_watts", "power", GAUGE, UNSAID, 0, JM_P_ESTIMATED, JM_D_PACKAGE, 0, "zone +path",
@@ -270,6 +270,10 @@ static struct jm_dev_kind kind_of(const struct row *r, struct jm_span model, int
     }
     if (r->what == COUNTER && r->domain == JM_D_GPU)
         k.period_ns = 100 * MS; /* of NVML's counter, as published */
+    if (r->what == COUNTER && strncmp(r->metric, "node_rapl_", 10) == 0)
+        k.period_ns = MS; /* RAPL's, read at the scrape */
+    if (r->what == COUNTER && strcmp(r->source, "kepler") == 0)
+        k.period_ns = 5 * JM_NS_PER_S; /* Kepler looks that often, whoever asks it (its monitor.interval) */
     return k;
 }
 
@@ -314,6 +318,19 @@ static void label_of(struct jm_promdev_quantity *q, const struct jm_prom_series 
     jm_text_plain(q->label, strlen(q->label), false);
 }
 
+/* Kepler's own name for all zones of powercap is that of the CPU: what a zone is in says its label. */
+static void zone_of(struct jm_promdev_quantity *q, struct jm_span zone)
+{
+    if (jm_span_starts(zone, JM_SPAN("dram"))) {
+        q->domain = JM_D_DRAM;
+    } else if (jm_span_starts(zone, JM_SPAN("psys"))) {
+        q->domain = JM_D_PSYS;
+        q->kind.flags |= JM_CHF_PARTOF;
+    } else if (!jm_span_starts(zone, JM_SPAN("package"))) { /* core and uncore lie in a package */
+        q->kind.flags |= JM_CHF_PARTOF;
+    }
+}
+
 bool jm_promdev_describe(const struct jm_prom_series *s, int driver, struct jm_promdev_quantity *q)
 {
     char key[160];
@@ -328,6 +345,8 @@ bool jm_promdev_describe(const struct jm_prom_series *s, int driver, struct jm_p
     q->tenth_kwh = r->what == COUNTER && strstr(r->source, "0.1 kWh");
     host_of(s, q->host, sizeof q->host);
     key_of(r, s, key, sizeof key);
+    if (jm_span_starts(s->metric, JM_SPAN("kepler_node_cpu_")) && jm_promdev_label(s, JM_SPAN("zone"), &v))
+        zone_of(q, v);
     if (q->domain == JM_D_RAIL && (strstr(key, "power_meter") || strstr(key, "ACPI000D")))
         q->domain = JM_D_NODE;
     if (q->domain == JM_D_PACKAGE && strstr(key, "mmio"))
