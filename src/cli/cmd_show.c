@@ -112,6 +112,10 @@ static const struct jm_opt table[] = {
     {"reconcile", 0, JM_OPT_FLAG, offsetof(struct opts, present.reconcile),
      .help = "Add the table from the wall to the GPU: what each instrument saw, what it holds, what is "
              "unexplained, and whether instruments of one domain agree."},
+    {"phases", 0, JM_OPT_FLAG, offsetof(struct opts, present.phases),
+     .help = "Add where the joules went: to prefill, decode and single requests. An allocation of measured "
+             "energy "
+             "by a stated method, with its residual; not a measurement."},
     JM_OPTS_CALIBRATION(opts, present),
     JM_OPTS_PRESENT(opts, present),
     JM_OPTS_SLO(opts, present),
@@ -136,6 +140,7 @@ const struct jm_cmd jm_cmd_show = {
         "joulemark show run.jmr --json --slo-ttft 500ms --slo-tpot 50ms # joules per qualified token\n"
         "joulemark show run.jmr --explain tpot # vLLM, SGLang, AIPerf, guidellm ... of the same run\n"
         "joulemark show run.jmr --reconcile # every instrument from the wall to the GPU\n"
+        "joulemark show run.jmr --phases # prefill, decode, energy a request\n"
         "joulemark show run.jmr --calibration node.jmcal # the wall of a run that knows only its GPUs\n"
         "joulemark show run.jmr --carbon FR,DE,ES --price FR=0.058,DE=0.091 --pue 1.4 # money and carbon\n"
         "joulemark show run.jmr --picture waterfall -o waterfall.png # one picture\n"

@@ -203,6 +203,7 @@ static int render(struct jm_cli *cli, const struct jm_run *run, const struct jm_
                              .color = cli->term.out_color,
                              .ascii = p->ascii,
                              .reconcile = p->reconcile,
+                             .phases = p->phases,
                              .all = p->all,
                              .no_script = p->no_script};
     if (p->explain) {

@@ -23,7 +23,7 @@ struct jm_present {
     const char *zoneinfo;
     double wue; /* L/kWh, 0: not given */
     struct jm_embodied embodied;
-    bool all, ascii, no_script, reconcile;
+    bool all, ascii, no_script, reconcile, phases;
     const char *explain; /* show: a metric, NULL otherwise */
 };
 

@@ -155,6 +155,15 @@ int jm_results_trials(struct jm_calc *c);
 int jm_impacts_make(struct jm_calc *c);
 /* compute/groups.c: replicas and pools of a merged run. */
 int jm_groups_make(struct jm_calc *c);
+/* The facts of the tree as if only the GPUs of groups with this role (and name, unless NULL) served, until
+ * they are restored, which is right after an error too. */
+struct jm_groups_kept {
+    unsigned char *serving;
+    int absent;
+    bool sut_known;
+};
+int jm_groups_select(struct jm_calc *c, const char *role, const char *name, struct jm_groups_kept *k);
+void jm_groups_restore(struct jm_calc *c, struct jm_groups_kept *k);
 /* compute/latency.c */
 int jm_results_latency(struct jm_calc *c, const struct jm_calc_window *w);
 /* compute/slices.c: parts of the windows by slice of the workload. */

@@ -49,6 +49,7 @@ struct jm_compute_opts {
     const struct jm_factor_set *factors; /* money, carbon and water are made of; NULL: none */
     double wue;                          /* of the site, L a kWh of IT energy; NAN */
     struct jm_embodied embodied;         /* mass 0: none */
+    bool no_phases;                      /* no allocation to prefill, decode and requests */
     int columns;                         /* of series for pictures; 0: 800 */
 };
 

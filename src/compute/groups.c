@@ -12,8 +12,8 @@
 
 #include "base/banned.h"
 
-/* The facts of the tree as if only these GPUs served. Returns false where there is no such group. */
-static bool only(struct jm_calc *c, size_t k, const char **name, const char **role)
+/* The GPUs of group k serve. False where there is no such group. */
+static bool serve(struct jm_calc *c, size_t k, const char **name, const char **role)
 {
     struct jm_tree_facts *f = &c->tree;
     const struct jm_domain *d = c->r->tree->d;
@@ -26,9 +26,6 @@ static bool only(struct jm_calc *c, size_t k, const char **name, const char **ro
     struct jm_span rest = jm_span_of(jm_run_env(c->run, key)), one;
     if (!*name || !*role)
         return false;
-    memset(f->serving, 0, f->n);
-    f->absent = 0;
-    f->sut_known = true;
     while (rest.n && jm_span_field(&rest, ',', &one)) {
         bool found = false;
         for (size_t i = 0; one.n && i < f->n; i++)
@@ -40,6 +37,62 @@ static bool only(struct jm_calc *c, size_t k, const char **name, const char **ro
         if (f->serving[i] && d[i].parent >= 0)
             f->serving[d[i].parent] |= f->has_gpu[i];
     return true;
+}
+
+static void nobody(struct jm_tree_facts *f)
+{
+    memset(f->serving, 0, f->n);
+    f->absent = 0;
+    f->sut_known = true;
+}
+
+/* The facts of the tree as if only these GPUs served. Returns false where there is no such group. */
+static bool only(struct jm_calc *c, size_t k, const char **name, const char **role)
+{
+    nobody(&c->tree);
+    return serve(c, k, name, role);
+}
+
+static int keep(struct jm_calc *c, struct jm_groups_kept *k)
+{
+    struct jm_tree_facts *f = &c->tree;
+    *k = (struct jm_groups_kept){malloc(f->n + 1), f->absent, f->sut_known};
+    if (!k->serving)
+        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the groups");
+    memcpy(k->serving, f->serving, f->n);
+    return 0;
+}
+
+void jm_groups_restore(struct jm_calc *c, struct jm_groups_kept *k)
+{
+    struct jm_tree_facts *f = &c->tree;
+    if (!k->serving)
+        return;
+    memcpy(f->serving, k->serving, f->n);
+    f->absent = k->absent;
+    f->sut_known = k->sut_known;
+    free(k->serving);
+    k->serving = NULL;
+}
+
+int jm_groups_select(struct jm_calc *c, const char *role, const char *name, struct jm_groups_kept *k)
+{
+    const char *n, *r;
+    int rc = keep(c, k);
+    if (rc)
+        return rc;
+    nobody(&c->tree);
+    for (size_t i = 0;; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "group.%zu.name", i);
+        n = jm_run_env(c->run, key);
+        snprintf(key, sizeof key, "group.%zu.role", i);
+        r = jm_run_env(c->run, key);
+        if (!n || !r)
+            return 0;
+        if (strcmp(r, role) == 0 && (!name || strcmp(n, name) == 0))
+            serve(c, i, &n, &r);
+    }
 }
 
 static void tokens(const struct jm_calc *c, const struct jm_calc_window *w, struct jm_group_energy *g)
@@ -99,22 +152,15 @@ int jm_groups_make(struct jm_calc *c)
         k++;
     if (!k || !f->n)
         return 0;
-    unsigned char *serving = malloc(f->n);
+    struct jm_groups_kept kept;
+    int rc = keep(c, &kept);
     c->r->groups = jm_report_alloc(c->r, k * c->n_win * sizeof *c->r->groups);
-    int absent = f->absent, rc = 0;
-    bool known = f->sut_known;
-    if (!serving || (!c->r->groups && c->n_win)) {
-        free(serving);
-        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the groups");
-    }
-    memcpy(serving, f->serving, f->n);
+    if (!rc && !c->r->groups && c->n_win)
+        rc = jm_err_set(c->err, JM_ENOMEM, "out of memory for the groups");
     for (size_t i = 0; !rc && i < c->n_win; i++)
         for (size_t g = 0; !rc && g < k; g++)
             if (only(c, g, &name, &role))
                 rc = one(c, &c->win[i], name, role, &c->r->groups[c->r->n_groups++]);
-    memcpy(f->serving, serving, f->n);
-    f->absent = absent;
-    f->sut_known = known;
-    free(serving);
+    jm_groups_restore(c, &kept);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compute/phase_run.h"
 #include "compute/calc.h"
 #include "compute/correct.h"
 #include "compute/engine.h"
@@ -250,6 +251,8 @@ static int fill(struct jm_calc *c)
         rc = jm_impacts_make(c);
     if (!rc)
         rc = jm_groups_make(c);
+    if (!rc)
+        rc = jm_phases_make(c);
     if (!rc)
         rc = jm_claims_make(c);
     if (!rc)

@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "compute/calc.h"
 #include "compute/observe.h"
+#include "compute/request.h"
 
 #include "base/banned.h"
 
@@ -145,18 +146,11 @@ struct pass {
 /* Requests are sorted by id, and their events come nearly in that order. */
 static const struct jm_request *find(struct pass *p, int64_t id)
 {
-    size_t lo = 0, hi = p->n;
-    if (p->at + 1 < p->n && p->q[p->at + 1].id == id)
-        return &p->q[++p->at];
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (p->q[mid].id < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    p->at = lo;
-    return lo < p->n && p->q[lo].id == id ? &p->q[lo] : NULL;
+    size_t at = jm_request_find(p->q, p->n, id, p->at);
+    if (at == p->n)
+        return NULL;
+    p->at = at;
+    return &p->q[at];
 }
 
 /* How many tokens an event stands for, and how many of them are reasoning, when only totals are known. */

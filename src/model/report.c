@@ -33,6 +33,8 @@ void jm_report_free(struct jm_report *r)
 {
     if (!r)
         return;
+    if (r->phases)
+        free(r->phases->request);
     for (struct block *b = r->arena, *next; b; b = next) {
         next = b->next;
         free(b);

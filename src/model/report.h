@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "model/channel.h"
 #include "model/factor.h"
+#include "model/phase.h"
 #include "model/pue.h"
 #include "model/request.h"
 #include "model/window.h"
@@ -352,6 +353,7 @@ struct jm_report {
     size_t n_declared;
     struct jm_hour *hours; /* of carbon factors by time; by factor, then by time */
     size_t n_hours, cap_hours;
+    struct jm_phases *phases; /* NULL: no requests, or no measure window */
     const char *impact_note; /* what to know of the boundary they are at; NULL */
     struct jm_lag_row *lags; /* of a run with steps of load */
     int lag_reference;       /* channel that lags are behind; -1: the steps themselves */

@@ -17,6 +17,7 @@
 #include "show/impact.h"
 #include "show/load.h"
 #include "show/formats.h"
+#include "show/phases.h"
 #include "show/slices.h"
 #include "show/passports.h"
 #include "show/pictures.h"
@@ -459,6 +460,7 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
     energy_table(s, r);
     jm_groups_html(r, s);
     jm_show_impact_html(r, s);
+    jm_show_phases_html(r, s);
     jm_reconcile_html(r, s);
     jm_show_passports_html(r, s);
     slices(s, r);

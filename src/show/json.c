@@ -14,6 +14,7 @@
 #include "show/passports.h"
 #include "show/fmt.h"
 #include "show/formats.h"
+#include "show/phases.h"
 #include "show/reconcile.h"
 
 #include "base/banned.h"
@@ -373,6 +374,7 @@ int jm_show_json(const struct jm_report *r, const struct jm_show_opts *o, struct
     slices(&w, r);
     jm_groups_json(&w, r);
     jm_show_impact_json(&w, r);
+    jm_show_phases_json(&w, r);
     energy(&w, r);
     jm_reconcile_json(&w, r);
     requests(&w, r);

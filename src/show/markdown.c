@@ -7,6 +7,7 @@
 #include "show/engine.h"
 #include "show/fmt.h"
 #include "show/formats.h"
+#include "show/phases.h"
 #include "show/slices.h"
 
 #include "base/banned.h"
@@ -142,6 +143,7 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
     energy(s, r);
     slices(s, r);
     latency(s, r);
+    jm_show_phases_markdown(r, s);
     if (r->has_requests)
         jm_str_addf(s, "\nRequests: %s ok, %s failed; %s output tokens.\n", jm_fmt_count(a, r->requests.ok),
                     jm_fmt_count(b, r->requests.failed + r->requests.aborted),

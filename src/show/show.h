@@ -17,6 +17,7 @@ struct jm_show_opts {
     bool color;     /* text: ANSI colours */
     bool ascii;     /* text: no line-drawing characters */
     bool reconcile; /* text: the table from the GPU to the wall */
+    bool phases;    /* text: energy by phase and request */
     bool all;       /* every result, not only the headline ones */
     bool no_script; /* html: SVG only */
     const struct jm_picture_of

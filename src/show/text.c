@@ -13,6 +13,7 @@
 #include "show/formats.h"
 #include "show/impact.h"
 #include "show/load.h"
+#include "show/phases.h"
 #include "show/reconcile.h"
 #include "show/slices.h"
 #include "show/text_out.h"
@@ -419,6 +420,7 @@ int jm_show_text(const struct jm_report *r, const struct jm_show_opts *opts, str
     jm_show_impact_text(&o);
     if (opts->reconcile)
         jm_reconcile_text(&o);
+    jm_show_phases_text(&o);
     slices(&o);
     jm_groups_text(&o);
     jm_load_text(&o);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests of a run and their token events → what an allocation needs to know of them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compute/observe.h"
+#include "compute/phase_run.h"
+#include "compute/phase_start.h"
+
+#include "base/banned.h"
+
+#define SPREAD 64 /* places for tokens of an answer that came whole */
+
+struct pass {
+    struct jm_phase_work *w;
+    struct jm_phase_token *tok;
+    size_t cap, at;
+    unsigned char *had;
+};
+
+static double since(const struct pass *p, int64_t t)
+{
+    return jm_seconds_between(t, p->w->origin);
+}
+
+/* Tokens an event and a byte of requests that are counted, for those that are not. */
+static void ratios(struct jm_phase_work *w)
+{
+    double out = 0, events = 0, in = 0, bytes = 0;
+    for (size_t i = 0; i < w->n_q; i++) {
+        const struct jm_request *q = &w->q[i];
+        if (q->end == JM_END_OK && q->output_tokens > 0 && q->events > 0) {
+            out += (double)q->output_tokens;
+            events += (double)q->events;
+        }
+        if (q->prompt_tokens > 0 && q->prompt_bytes > 0) {
+            in += (double)q->prompt_tokens;
+            bytes += (double)q->prompt_bytes;
+        }
+    }
+    w->tokens_an_event = events > 0 ? out / events : 1;
+    w->tokens_a_byte = bytes > 0 ? in / bytes : NAN;
+}
+
+static double prompt_of(struct jm_phase_work *w, const struct jm_request *q)
+{
+    if (q->prompt_tokens >= 0)
+        return (double)q->prompt_tokens;
+    double guess = q->asked_isl > 0      ? (double)q->asked_isl
+                   : q->prompt_bytes > 0 ? (double)q->prompt_bytes * w->tokens_a_byte
+                                         : NAN;
+    w->out->guessed_prompts += isfinite(guess);
+    return guess;
+}
+
+/* Which unit a request belongs to: replicas serve the slice of their name; pools all of them. */
+static bool belongs(const struct jm_phase_of_run *u, const struct jm_request *q)
+{
+    return !u->name || strcmp(u->role, "serve") != 0 || strcmp(u->name, q->slice) == 0;
+}
+
+static int put(struct pass *p, size_t k, const struct jm_phase_request *r, size_t n)
+{
+    struct jm_phase_work *w = p->w;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < w->n_units; i++) {
+        struct jm_phase_of_run *u = &w->unit[i];
+        struct jm_phase_request x = *r;
+        bool prefill = u->role && strcmp(u->role, "prefill") == 0,
+             decode = u->role && strcmp(u->role, "decode") == 0;
+        if (!belongs(u, &w->q[k]))
+            continue;
+        if (prefill)
+            x.last = x.first;
+        if (decode) {
+            x.start = x.first;
+            x.prefill = 0;
+        }
+        rc = jm_phase_add(u->p, &x, p->tok, prefill ? 0 : n, w->c->err);
+        if (!rc)
+            u->of[k] = (uint32_t)jm_phase_requests(u->p);
+    }
+    w->taken++;
+    return rc;
+}
+
+static int room(struct pass *p, size_t n)
+{
+    if (n <= p->cap)
+        return 0;
+    struct jm_phase_token *v = realloc(p->tok, n * sizeof *v);
+    if (!v)
+        return jm_err_set(p->w->c->err, JM_ENOMEM, "out of memory for the tokens of a request");
+    p->tok = v;
+    p->cap = n;
+    return 0;
+}
+
+/* Tokens without a stamp of their own, evenly over the time. */
+static size_t evenly(struct pass *p, double from, double to)
+{
+    for (size_t i = 0; i < SPREAD; i++)
+        p->tok[i] = (struct jm_phase_token){from + (to - from) * ((double)i + 0.5) / SPREAD, 1};
+    return SPREAD;
+}
+
+static size_t tokens(struct pass *p, const struct jm_request *q, const struct jm_token_event *ev, size_t n,
+                     struct jm_phase_request *r)
+{
+    uint64_t counted = 0;
+    size_t known = 0, m = 0;
+    for (size_t i = 0; i < n; i++) {
+        known += (ev[i].flags & JM_TE_COUNT_KNOWN) != 0;
+        counted += ev[i].tokens;
+    }
+    bool exact = n && known == n && (q->output_tokens < 0 || (int64_t)counted == q->output_tokens);
+    double total = q->output_tokens >= 0 ? (double)q->output_tokens
+                   : exact               ? (double)counted
+                                         : (double)n * p->w->tokens_an_event;
+    r->each = 1;
+    p->w->unknown_outputs += q->output_tokens < 0 && !exact && q->end == JM_END_OK;
+    if (n > 1 && (exact || p->w->out->speculative)) {
+        /* of speculative decoding an event is a verified step, whatever it brought */
+        for (size_t i = 0; i < n; i++) {
+            uint32_t units = p->w->out->speculative ? i > 0 : ev[i].tokens - (i == 0 && ev[i].tokens);
+            if (units)
+                p->tok[m++] = (struct jm_phase_token){since(p, ev[i].t), units};
+        }
+        return m;
+    }
+    if (!(total > 1))
+        return 0;
+    if (n > 1) {
+        for (size_t i = 1; i < n; i++)
+            p->tok[m++] = (struct jm_phase_token){since(p, ev[i].t), 1};
+        r->each = (total - 1) / (double)(n - 1);
+        return m;
+    }
+    r->each = (total - 1) / SPREAD;
+    return evenly(p, r->last > r->first ? r->first : r->start, r->last);
+}
+
+static int take(struct pass *p, size_t k, const struct jm_token_event *ev, size_t n)
+{
+    struct jm_phase_work *w = p->w;
+    const struct jm_request *q = &w->q[k];
+    int64_t start = jm_request_start(q), first = q->t[JM_T_FIRST_TOKEN], last = q->t[JM_T_LAST_TOKEN];
+    int rc = room(p, n > SPREAD ? n : SPREAD);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n; i++) {
+        first = first < 0 || ev[i].t < first ? ev[i].t : first;
+        last = ev[i].t > last ? ev[i].t : last;
+    }
+    bool whole = first < 0, bundled = n && (ev[0].flags & JM_TE_BUNDLED);
+    if (whole) { /* an answer that came at once, or a file that does not say */
+        first = last >= 0 ? last : jm_request_end(q);
+        last = first;
+    }
+    if ((!n && q->output_tokens <= 0) || first < 0) {
+        w->out->no_tokens++;
+        return 0;
+    }
+    start = start < 0 || start > first ? first : start;
+    last = last < first ? first : last;
+    if (last < w->from || start > w->to)
+        return 0;
+    struct jm_phase_request r = {.start = since(p, start), .first = since(p, first), .last = since(p, last)};
+    double prompt = prompt_of(w, q), cached = q->cached_tokens > 0 ? (double)q->cached_tokens : 0;
+    if (!isfinite(prompt)) {
+        w->unknown_prompts++;
+        prompt = 0;
+    }
+    cached = fmin(cached, fmax(0, prompt - 1)); /* the last token is computed in any case */
+    w->untimed += whole || bundled;
+    w->out->cached_tokens += cached;
+    w->out->cached_known |= q->cached_tokens >= 0;
+    w->out->aborted += q->end != JM_END_OK;
+    r.prefill = prompt - cached;
+    r.context = prompt;
+    size_t m = tokens(p, q, ev, n, &r);
+    if (!whole)
+        r.start = jm_phase_start(&w->engine, r.start, r.first, r.prefill);
+    return put(p, k, &r, m);
+}
+
+static int on_events(void *self, int64_t id, const struct jm_token_event *ev, size_t n)
+{
+    struct pass *p = self;
+    size_t k = jm_request_find(p->w->q, p->w->n_q, id, p->at);
+    if (k == p->w->n_q || !n || p->had[k])
+        return 0;
+    p->at = k;
+    p->had[k] = 1;
+    return take(p, k, ev, n);
+}
+
+int jm_phase_take(struct jm_phase_work *w)
+{
+    struct pass p = {.w = w, .had = calloc(w->n_q + 1, 1)};
+    int rc = p.had ? 0 : jm_err_set(w->c->err, JM_ENOMEM, "out of memory for %zu requests", w->n_q);
+    ratios(w);
+    if (!rc)
+        rc = jm_run_events_stored(w->c->run, on_events, &p, w->c->err);
+    for (size_t k = 0; !rc && k < w->n_q; k++)
+        if (!p.had[k])
+            rc = take(&p, k, NULL, 0);
+    free(p.had);
+    free(p.tok);
+    return rc;
+}
