@@ -32,11 +32,14 @@ int jm_file_sha256(const char *path, char out[JM_SHA256_HEX], struct jm_err *err
 struct jm_sha256 {
     uint32_t h[8];
     uint64_t n;
+    bool fast; /* the processor has instructions for it */
     unsigned char block[64];
 };
 void jm_sha256_init(struct jm_sha256 *s);
 void jm_sha256_add(struct jm_sha256 *s, const void *p, size_t n);
 void jm_sha256_done(struct jm_sha256 *s, char out[JM_SHA256_HEX]);
+/* Whether this processor has the instructions that both sums use (x86: SHA, SSE4.1, SSSE3). */
+bool jm_sha_instructions(void);
 /* SHA-1 as 40 hex digits: what MLPerf power sessions name their files by. */
 #define JM_SHA1_HEX 41
 struct jm_sha1 {

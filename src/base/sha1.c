@@ -63,7 +63,7 @@ static void compress(uint32_t h[5], const unsigned char *p)
 }
 
 #if defined(__x86_64__)
-static bool has_instructions(void)
+bool jm_sha_instructions(void)
 {
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & (1u << 19)) || !(c & (1u << 9)))
@@ -132,7 +132,7 @@ __attribute__((target("sha,sse4.1,ssse3"))) static void compress_sha(uint32_t h[
     h[4] = (uint32_t)_mm_extract_epi32(e0, 3);
 }
 #else
-static bool has_instructions(void)
+bool jm_sha_instructions(void)
 {
     return false;
 }
@@ -155,7 +155,7 @@ static void compress_all(struct jm_sha1 *s, const unsigned char *p, size_t block
 void jm_sha1_init(struct jm_sha1 *s)
 {
     *s = (struct jm_sha1){.h = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0}};
-    s->fast = has_instructions();
+    s->fast = jm_sha_instructions();
 }
 
 void jm_sha1_add(struct jm_sha1 *s, const void *data, size_t n)

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256, FIPS 180-4 section 6.2. */
+/* SHA-256, FIPS 180-4 section 6.2: every sealed run is read through it. Twice: in plain C, and with the
+ * instructions that x86 processors have for it (SHA256RNDS2 and its like, Intel SDM volume 2), which are five
+ * times as fast. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "base/file.h"
 
@@ -63,10 +69,58 @@ static void compress(uint32_t s[8], const unsigned char *p)
     s[7] += h;
 }
 
+#if defined(__x86_64__)
+/* The letters lie as ABEF and CDGH; an instruction makes two rounds. Of the schedule the last 16 words are
+ * kept, four in each of m; a new four follow from those (section 6.2.2, step 1). */
+__attribute__((target("sha,sse4.1,ssse3"))) static void compress_sha(uint32_t h[8], const unsigned char *p,
+                                                                     size_t blocks)
+{
+    const __m128i turn = _mm_set_epi64x(0x0c0d0e0f08090a0bll, 0x0405060700010203ll);
+    __m128i lo = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(const void *)h), 0xb1);
+    __m128i hi = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(const void *)(h + 4)), 0x1b);
+    __m128i abef = _mm_alignr_epi8(lo, hi, 8), cdgh = _mm_blend_epi16(hi, lo, 0xf0);
+    for (; blocks; blocks--, p += 64) {
+        __m128i m[4], abef0 = abef, cdgh0 = cdgh;
+#pragma GCC unroll 16
+        for (int q = 0; q < 16; q++) {
+            __m128i *w = &m[q & 3], w1 = m[(q + 1) & 3], w2 = m[(q + 2) & 3], w3 = m[(q + 3) & 3];
+            *w = q < 4 ? _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)p + q), turn)
+                       : _mm_sha256msg2_epu32(
+                             _mm_add_epi32(_mm_sha256msg1_epu32(*w, w1), _mm_alignr_epi8(w3, w2, 4)), w3);
+            __m128i k = _mm_add_epi32(*w, _mm_loadu_si128((const __m128i *)(const void *)&k256[4 * q]));
+            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, k);
+            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(k, 0x0e));
+        }
+        abef = _mm_add_epi32(abef, abef0);
+        cdgh = _mm_add_epi32(cdgh, cdgh0);
+    }
+    lo = _mm_shuffle_epi32(abef, 0x1b);
+    hi = _mm_shuffle_epi32(cdgh, 0xb1);
+    _mm_storeu_si128((__m128i *)(void *)h, _mm_blend_epi16(lo, hi, 0xf0));
+    _mm_storeu_si128((__m128i *)(void *)(h + 4), _mm_alignr_epi8(hi, lo, 8));
+}
+#else
+static void compress_sha(uint32_t h[8], const unsigned char *p, size_t blocks)
+{
+    for (; blocks; blocks--, p += 64)
+        compress(h, p);
+}
+#endif
+
+static void compress_all(struct jm_sha256 *s, const unsigned char *p, size_t blocks)
+{
+    if (s->fast)
+        compress_sha(s->h, p, blocks);
+    else
+        for (; blocks; blocks--, p += sizeof s->block)
+            compress(s->h, p);
+}
+
 void jm_sha256_init(struct jm_sha256 *s)
 {
     *s = (struct jm_sha256){.h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c,
                                   0x1f83d9ab, 0x5be0cd19}};
+    s->fast = jm_sha_instructions();
 }
 
 void jm_sha256_add(struct jm_sha256 *s, const void *data, size_t n)
@@ -82,12 +136,11 @@ void jm_sha256_add(struct jm_sha256 *s, const void *data, size_t n)
         n -= take;
         if (have + take < 64)
             return;
-        compress(s->h, s->block);
+        compress_all(s, s->block, 1);
     }
-    for (; n >= 64; p += 64, n -= 64)
-        compress(s->h, p);
-    if (n)
-        memcpy(s->block, p, n);
+    compress_all(s, p, n / 64);
+    if (n % 64)
+        memcpy(s->block, p + (n - n % 64), n % 64);
 }
 
 void jm_sha256_done(struct jm_sha256 *s, char out[JM_SHA256_HEX])

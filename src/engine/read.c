@@ -73,7 +73,8 @@ static bool label_fits(const struct jm_prom_sample *s, const char *want)
 
 enum kind { NOT, VALUE, BUCKET, SUM, CREATED };
 
-static enum kind fits(const struct jm_engine_map *m, const struct jm_prom_sample *s)
+/* By name, type and part alone. */
+static enum kind name_fits(const struct jm_engine_map *m, const struct jm_prom_sample *s)
 {
     static const char *const suffix[] = {"", "_sum", "_count", "_bucket"};
     size_t n = strlen(m->name);
@@ -99,6 +100,12 @@ static enum kind fits(const struct jm_engine_map *m, const struct jm_prom_sample
     } else if (m->part != JM_EM_BUCKETS && name_is(s->name, m->name, "_created")) {
         k = CREATED;
     }
+    return k;
+}
+
+static enum kind fits(const struct jm_engine_map *m, const struct jm_prom_sample *s)
+{
+    enum kind k = name_fits(m, s);
     return k != NOT && label_fits(s, m->label) ? k : NOT;
 }
 
@@ -160,13 +167,48 @@ static int add(struct jm_engine_reading *r, const struct jm_engine_series *one, 
     return 0;
 }
 
-static int take(struct jm_engine_reading *r, const struct jm_prom_sample *s, struct jm_err *err)
+/* The rows that the name of the sample before fits: the buckets of a histogram, ranks and labels repeat it.
+ */
+struct taking {
+    struct jm_engine_reading *r;
+    struct jm_span name; /* in the text */
+    int type, part;
+    size_t n;
+    struct {
+        uint16_t row;
+        uint8_t kind;
+    } row[16];
+    bool known; /* all of them are in row */
+};
+
+static void know(struct taking *t, const struct jm_prom_sample *s)
 {
+    const struct jm_engine_map *m = t->r->dialect->map;
+    if (t->known && t->type == (int)s->type && t->part == (int)s->part && jm_span_eq(t->name, s->name))
+        return;
+    *t = (struct taking){.r = t->r, .name = s->name, .type = (int)s->type, .part = (int)s->part};
+    t->known = true;
+    for (size_t i = 0; m[i].name && t->known; i++) {
+        enum kind k = name_fits(&m[i], s);
+        if (k != NOT && (t->known = t->n < sizeof t->row / sizeof *t->row)) {
+            t->row[t->n].row = (uint16_t)i;
+            t->row[t->n++].kind = (uint8_t)k;
+        }
+    }
+}
+
+static int take(struct taking *t, const struct jm_prom_sample *s, struct jm_err *err)
+{
+    struct jm_engine_reading *r = t->r;
     const struct jm_engine_map *m = r->dialect->map;
     uint64_t key = 0, full = 0;
     bool keyed = false;
-    for (size_t i = 0; m[i].name; i++) {
-        enum kind k = fits(&m[i], s);
+    know(t, s);
+    for (size_t at = 0; t->known ? at < t->n : m[at].name != NULL; at++) {
+        size_t i = t->known ? t->row[at].row : at;
+        enum kind k = !t->known                   ? fits(&m[i], s)
+                      : label_fits(s, m[i].label) ? (enum kind)t->row[at].kind
+                                                  : NOT;
         bool counts = k == VALUE && m[i].q < JM_EQ_COUNTERS;
         if (k == NOT || (isnan(s->value) && !counts))
             continue;
@@ -309,12 +351,13 @@ static int on_look(void *self, const struct jm_prom_sample *s, struct jm_err *er
 
 static int on_take(void *self, const struct jm_prom_sample *s, struct jm_err *err)
 {
-    struct jm_engine_reading *r = self;
+    struct taking *t = self;
+    struct jm_engine_reading *r = t->r;
     if (jm_span_is(s->name, "process_start_time_seconds") && s->value > 0) {
         r->start_time = !(r->start_time > s->value) ? s->value : r->start_time; /* the youngest of several */
         return 0;
     }
-    return take(r, s, err);
+    return take(t, s, err);
 }
 
 /* A text of JSON as lines; false: it is none. */
@@ -356,7 +399,7 @@ int jm_engine_read(struct jm_engine_reading *r, const struct jm_engine_dialect *
     }
     r->dialect = d;
     if (!rc && d)
-        rc = each(text, on_take, r, r, err);
+        rc = each(text, on_take, &(struct taking){.r = r}, r, err);
     jm_str_release(&lines);
     merge(r);
     return rc;
