@@ -93,6 +93,7 @@ static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
     int rc = jm_signals_catch(err);
     if (rc)
         return rc;
+    o->session.present = &o->present;
     if (o->check.on)
         return selfcheck(cli, o, err);
     if (o->check.streams || o->check.tls)
@@ -212,6 +213,7 @@ static const struct jm_opt table[] = {
     JM_OPT_JSON,
     JM_OPTS_METER,
     JM_OPTS_PRESENT(opts, present),
+    JM_OPTS_FACTORS(opts, present),
     JM_OPTS_COMMON,
     {NULL}};
 

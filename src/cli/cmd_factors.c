@@ -315,7 +315,7 @@ static const struct jm_opt table[] = {
     {"cache", 0, JM_OPT_STR, offsetof(struct opts, fetch.cache), .arg = "DIR",
      .help = "Where answers are stored.", .deflt = "out/factors"},
     {"token-file", 0, JM_OPT_STR, offsetof(struct opts, fetch.token_file), .arg = "FILE",
-     .help = "Token of the service. It is in no message and in no stored file."},
+     .help = "Token of the service, of WattTime user:password. It is in no message and in no stored file."},
     {"base", 0, JM_OPT_STR, offsetof(struct opts, fetch.base), .arg = "URL",
      .help = "Another address than the service's own."},
     {"offline", 0, JM_OPT_FLAG, offsetof(struct opts, fetch.offline), .help = "Only what is stored."},

@@ -156,6 +156,7 @@ static int run(struct jm_cli *cli, void *opts, struct jm_err *err)
         env.devices = visible && visible[0] ? visible : NULL;
     }
     bool opened = !rc;
+    o->session.present = &o->present;
     if (!rc)
         rc = jm_session_open(&s, cli, &o->session, "run", "run", &env, true, err);
     if (!rc)
@@ -193,6 +194,7 @@ static const struct jm_opt table[] = {
      .help = "Write the summary as JSON with stable keys."},
     JM_OPTS_METER,
     JM_OPTS_PRESENT(opts, present),
+    JM_OPTS_FACTORS(opts, present),
     JM_OPTS_COMMON,
     {NULL}};
 

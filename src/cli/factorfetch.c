@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "meter/http.h"
 #include "wire/factorfile.h"
 
@@ -31,8 +32,32 @@ static const struct service *service(struct jm_span name)
 
 struct ask {
     const struct service *s;
-    char zone[40], since[24], until[24], token[256];
+    char zone[40], since[24], until[24], token[1600]; /* WattTime's is a JSON web token */
+    char user[128], password[128];                    /* to log in with, "" where a token was given */
 };
+
+static bool token_ok(struct jm_span t, size_t cap)
+{
+    bool ok = t.n > 0 && t.n < cap;
+    for (size_t i = 0; i < t.n && ok; i++)
+        ok = isalnum((unsigned char)t.p[i]) || strchr("-._~+/=", t.p[i]) != NULL;
+    return ok;
+}
+
+/* "user:password" of WattTime, whose tokens last for half an hour. */
+static bool login_of(struct jm_span t, struct ask *a)
+{
+    ptrdiff_t at = strcmp(a->s->name, "watttime") == 0 ? jm_span_chr(t, ':') : -1;
+    if (at <= 0 || (size_t)at >= sizeof a->user || t.n - (size_t)at - 1 >= sizeof a->password ||
+        t.n == (size_t)at + 1)
+        return false;
+    for (size_t i = 0; i < t.n; i++)
+        if ((unsigned char)t.p[i] < 0x20 || t.p[i] == 0x7f)
+            return false;
+    snprintf(a->user, sizeof a->user, "%.*s", (int)at, t.p);
+    snprintf(a->password, sizeof a->password, "%.*s", (int)(t.n - (size_t)at - 1), t.p + at + 1);
+    return true;
+}
 
 static int token(const struct jm_factor_fetch *f, struct ask *a, struct jm_err *err)
 {
@@ -45,13 +70,13 @@ static int token(const struct jm_factor_fetch *f, struct ask *a, struct jm_err *
     jm_str_init(&s);
     int rc = jm_file_read(f->token_file, 4096, &s, err);
     struct jm_span t = jm_span_trim(jm_str_span(&s));
-    bool ok = t.n > 0 && t.n < sizeof a->token;
-    for (size_t i = 0; i < t.n; i++)
-        ok &= isalnum((unsigned char)t.p[i]) || strchr("-._~+/=", t.p[i]) != NULL;
-    if (!rc && !ok)
-        rc = jm_err_set(err, JM_EUSAGE, "--token-file %s: holds no token of up to %zu letters and digits",
+    bool login = !rc && login_of(t, a);
+    if (!rc && !login && !token_ok(t, sizeof a->token))
+        rc = jm_err_set(err, JM_EUSAGE,
+                        "--token-file %s: holds no token of up to %zu letters and digits (watttime: or "
+                        "user:password)",
                         f->token_file, sizeof a->token - 1);
-    if (!rc)
+    if (!rc && !login)
         snprintf(a->token, sizeof a->token, "%.*s", (int)t.n, t.p);
     memset(s.buf, 0, s.len);
     jm_str_release(&s);
@@ -134,18 +159,53 @@ static void target(const struct ask *a, char *out, size_t cap)
     }
 }
 
+/* User and password for a token, which is good for what is asked next. */
+static int login(const char *url, const struct jm_clock *clock, struct ask *a, struct jm_err *err)
+{
+    struct jm_http_setup setup = {.url = url,
+                                  .user = a->user,
+                                  .password = a->password,
+                                  .auth = JM_HTTP_BASIC,
+                                  .timeout_ns = 30 * JM_NS_PER_S,
+                                  .limit = 65536};
+    struct jm_http *h = calloc(1, sizeof *h);
+    struct jm_json *root = NULL;
+    struct jm_span t = {"", 0};
+    char why[80];
+    if (!h)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for a request");
+    int rc = jm_http_init(h, &setup, clock, err);
+    if (!rc)
+        rc = jm_http_ask(h, "GET", "/login", NULL, 0, (struct jm_span){NULL, 0}, err);
+    if (!rc && h->status != 200)
+        rc = jm_err_set(err, JM_ENET, "the login of %s %s", a->s->name, jm_http_why(h->status, why));
+    if (!rc && (jm_json_parse(jm_str_span(&h->body), &root, NULL) ||
+                !jm_json_str(jm_json_get(root, "token"), &t) || !token_ok(t, sizeof a->token)))
+        rc = jm_err_set(err, JM_EPARSE, "the login of %s answered without a token", a->s->name);
+    if (!rc)
+        snprintf(a->token, sizeof a->token, "%.*s", (int)t.n, t.p);
+    jm_json_free(root);
+    if (h->body.buf)
+        memset(h->body.buf, 0, h->body.len);
+    jm_http_close(h);
+    free(h);
+    return rc;
+}
+
 static int fetch(const struct jm_factor_fetch *f, const struct jm_clock *clock, struct ask *a,
                  const char *path, struct jm_err *err)
 {
     struct jm_http_setup setup = {.url = f->base ? f->base : a->s->base, .timeout_ns = 30 * JM_NS_PER_S};
     struct jm_http *h = calloc(1, sizeof *h);
     struct jm_factor_set set = {0};
-    char to[480], bearer[300], why[80];
+    char to[2048], bearer[1620], why[80];
     struct jm_http_field field[2] = {{"Accept", "application/json, application/xml"}};
     size_t n = 1;
     if (!h)
         return jm_err_set(err, JM_ENOMEM, "out of memory for a request");
     int rc = a->s->token ? token(f, a, err) : 0;
+    if (!rc && a->user[0])
+        rc = login(setup.url, clock, a, err);
     if (rc) {
         free(h);
         return rc;
@@ -193,6 +253,6 @@ int jm_factor_fetch(const struct jm_factor_fetch *f, const struct jm_clock *cloc
         return jm_err_set(err, JM_EABSENT, "%s is not stored, and --offline asks nobody", path->buf);
     *asked = true;
     rc = fetch(f, clock, &a, path->buf, err);
-    memset(a.token, 0, sizeof a.token);
+    memset(&a, 0, sizeof a);
     return rc;
 }

@@ -7,13 +7,16 @@
 
 #include "audit/audit.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/num.h"
 #include "compute/calibrated.h"
 #include "compute/compute.h"
 #include "compute/correct.h"
 #include "factor/factor.h"
+#include "record/record.h"
 #include "show/explain.h"
 #include "show/show.h"
+#include "wire/factorfile.h"
 
 #include "base/banned.h"
 
@@ -44,6 +47,8 @@ static double objective(const struct jm_run *run, int64_t given, const char *key
 
 static void options(const struct jm_run *run, const struct jm_present *p, struct jm_compute_opts *c)
 {
+    const char *text;
+    double wue;
     jm_compute_defaults(c);
     if (p->profile >= 0) {
         c->profile = (enum jm_profile)p->profile;
@@ -59,8 +64,17 @@ static void options(const struct jm_run *run, const struct jm_present *p, struct
         c->level = p->level;
     c->pue = p->pue;
     c->embodied = p->embodied;
+    /* what is declared of the site holds until something else is given; what cannot be read is as good as
+     * absent */
+    if (!(c->pue.value > 0) && (text = jm_run_env(run, "site.pue")))
+        jm_pue_parse(text, &c->pue, NULL);
+    if (!(c->embodied.grams > 0) && (text = jm_run_env(run, "site.embodied")))
+        jm_embodied_parse(text, &c->embodied, NULL);
     if (p->wue > 0)
         c->wue = p->wue;
+    else if ((text = jm_run_env(run, "site.wue")) && jm_num_double(jm_span_of(text), &wue) == 0 && wue > 0 &&
+             wue <= 100)
+        c->wue = wue;
     if (p->idle_w > 0)
         c->idle_w = p->idle_w;
 }
@@ -105,21 +119,110 @@ static int passports(const struct jm_run *run, const struct jm_present *p, struc
     return rc;
 }
 
-static int factors(const struct jm_present *p, struct carried *x, struct jm_compute_opts *o,
-                   struct jm_err *err)
+static int factors_given(const struct jm_present *p, struct jm_factor_set *set, struct jm_err *err)
 {
     int rc = 0;
     for (size_t i = 0; !rc && i < p->factors.n; i++)
-        if ((rc = jm_factor_open(p->factors.item[i], p->zoneinfo, &x->factors, err)))
+        if ((rc = jm_factor_open(p->factors.item[i], p->zoneinfo, set, err)))
             jm_err_prefix(err, "--factors");
     for (size_t i = 0; !rc && i < p->carbon.n; i++)
-        if ((rc = jm_factor_carbon_given(p->carbon.item[i], &x->factors, err)))
+        if ((rc = jm_factor_carbon_given(p->carbon.item[i], set, err)))
             jm_err_prefix(err, "--carbon");
     for (size_t i = 0; !rc && i < p->price.n; i++)
-        if ((rc = jm_factor_price_given(p->price.item[i], &x->factors, err)))
+        if ((rc = jm_factor_price_given(p->price.item[i], set, err)))
             jm_err_prefix(err, "--price");
+    return rc ? rc : jm_factor_check(set, err);
+}
+
+/* What the run keeps, unless one of its sort (price, carbon, water) is given now. */
+static int factors_kept(const struct jm_run *run, struct jm_factor_set *set, struct jm_err *err)
+{
+    struct jm_str s;
+    struct jm_factor_set kept = {0};
+    bool given[JM_FACTOR_WHATS] = {false};
+    jm_str_init(&s);
+    for (size_t i = 0; i < set->n; i++)
+        given[set->f[i].what] = true;
+    int rc = jm_run_raw_data(run, JM_FACTOR_RAW, &s, NULL);
+    if (rc == JM_EABSENT) {
+        jm_str_release(&s);
+        return 0;
+    }
     if (!rc)
-        rc = jm_factor_check(&x->factors, err);
+        rc = jm_factor_file(jm_str_span(&s), &kept, err);
+    if (rc)
+        rc = jm_err_set(err, rc, "the factors that the run keeps (%s) cannot be read", JM_FACTOR_RAW);
+    for (size_t i = 0; !rc && i < kept.n; i++) {
+        if (given[kept.f[i].what])
+            continue;
+        struct jm_factor *f = jm_factor_add(set, kept.f[i].what, jm_span_of(kept.f[i].zone));
+        if (!f) {
+            rc = jm_err_set(err, JM_ENOMEM, "out of memory for the factors");
+            break;
+        }
+        *f = kept.f[i]; /* its steps go with it */
+        kept.f[i].step = NULL;
+        kept.f[i].n = kept.f[i].cap = 0;
+    }
+    jm_factor_set_release(&kept);
+    jm_str_release(&s);
+    return rc ? rc : jm_factor_check(set, err);
+}
+
+int jm_present_keep(const struct jm_present *p, struct jm_recorder *rec, struct jm_err *err)
+{
+    struct jm_factor_set set = {0};
+    struct jm_str s;
+    char number[32];
+    jm_str_init(&s);
+    int rc = factors_given(p, &set, err);
+    if (!rc && rec && set.n) {
+        jm_factor_store(&set, &s);
+        rc = jm_str_ok(&s, "the factors", err);
+        if (!rc && (rc = jm_recorder_raw(rec, JM_FACTOR_RAW, "given on the command line", jm_str_span(&s))))
+            jm_err_set(err, rc, "the factors cannot be kept in the run");
+        jm_str_reset(&s);
+    }
+    if (!rc && rec && p->pue.value > 0) {
+        jm_json_fmt_double(number, p->pue.value);
+        jm_str_adds(&s, number);
+        if (p->pue.period[0])
+            jm_str_addf(&s, ",period=%s", p->pue.period);
+        if (p->pue.category[0])
+            jm_str_addf(&s, ",category=%s", p->pue.category);
+        if (p->pue.source[0])
+            jm_str_addf(&s, ",source=%s", p->pue.source);
+        rc = jm_str_ok(&s, "the PUE", err);
+        if (!rc)
+            jm_recorder_env(rec, "site.pue", s.buf);
+        jm_str_reset(&s);
+    }
+    if (!rc && rec && p->wue > 0) {
+        jm_json_fmt_double(number, p->wue);
+        jm_str_adds(&s, number);
+        rc = jm_str_ok(&s, "the WUE", err);
+        if (!rc)
+            jm_recorder_env(rec, "site.wue", s.buf);
+        jm_str_reset(&s);
+    }
+    if (!rc && rec && p->embodied.grams > 0) {
+        jm_str_addf(&s, "%.17gg,life=%.17gh,share=%.17g%s%s", p->embodied.grams, p->embodied.life_s / 3600,
+                    p->embodied.share, p->embodied.source[0] ? ",source=" : "", p->embodied.source);
+        rc = jm_str_ok(&s, "the embodied emissions", err);
+        if (!rc)
+            jm_recorder_env(rec, "site.embodied", s.buf);
+    }
+    jm_str_release(&s);
+    jm_factor_set_release(&set);
+    return rc;
+}
+
+static int factors(const struct jm_run *run, const struct jm_present *p, struct carried *x,
+                   struct jm_compute_opts *o, struct jm_err *err)
+{
+    int rc = factors_given(p, &x->factors, err);
+    if (!rc)
+        rc = factors_kept(run, &x->factors, err);
     if (!rc && p->embodied.grams > 0 && !x->factors.n)
         rc =
             jm_err_set(err, JM_EUSAGE,
@@ -137,7 +240,7 @@ static int carry(const struct jm_run *run, const struct jm_present *p, struct ca
     *x = (struct carried){0};
     int rc = passports(run, p, x, o, err);
     if (!rc)
-        rc = factors(p, x, o, err);
+        rc = factors(run, p, x, o, err);
     if (rc)
         return rc;
     if (!p->calibration)

@@ -165,6 +165,12 @@ struct jm_passport_file;
 /* A passport's file and its text. Release both in any case. */
 int jm_cli_passport(const char *path, struct jm_passport_file *out, struct jm_str *text, struct jm_err *err);
 
+struct jm_recorder;
+/* Keeps the factors, PUE, WUE and embodied emissions that were given with the run, so that whoever computes
+ * it again needs nothing else. rec NULL: only looks whether they can be read. JM_EUSAGE and what reading a
+ * file gives. */
+int jm_present_keep(const struct jm_present *p, struct jm_recorder *rec, struct jm_err *err);
+
 struct jm_run;
 struct jm_report;
 /* Computed and audited. */

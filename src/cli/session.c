@@ -113,6 +113,8 @@ int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_se
     *s = (struct jm_session){.cli = cli};
     jm_str_init(&s->path);
     int rc = keep_facts(NULL, &o->facts, err);
+    if (!rc && o->present)
+        rc = jm_present_keep(o->present, NULL, err);
     if (rc)
         return rc;
     jm_clock_pair(&clock, &now);
@@ -176,6 +178,8 @@ int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_se
         jm_recorder_env(s->rec, "plan.window_max_s", text);
     }
     rc = keep_facts(s->rec, &o->facts, err);
+    if (!rc && o->present)
+        rc = jm_present_keep(o->present, s->rec, err);
     if (!rc)
         rc = keep_passports(s, &o->passports, err);
     s->sync_step = o->sync_step;

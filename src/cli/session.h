@@ -17,7 +17,8 @@ struct jm_session_opts {
     int64_t window_max; /* ns; 0: no window is lengthened */
     double sample_hz;   /* 0: each meter's own */
     int64_t edge_ns;
-    int64_t seed; /* -1: chosen */
+    int64_t seed;                     /* -1: chosen */
+    const struct jm_present *present; /* whose factors are kept with the run; NULL: none */
 };
 
 void jm_session_opts_init(struct jm_session_opts *o);

@@ -102,7 +102,7 @@ static const char *number(char buf[JM_FMT], double v)
     return isfinite(v) ? jm_fmt_number(buf, v) : "–";
 }
 
-static const char *kind(const struct jm_factor *f)
+const char *jm_impact_kind(const struct jm_factor *f)
 {
     return !f                                ? ""
            : f->marginal                     ? "marginal"
@@ -113,12 +113,15 @@ static const char *kind(const struct jm_factor *f)
                                              : "not stated";
 }
 
-static void dim(struct jm_out *o, const char *text)
+static void on_line(void *self, const char *text, bool aside)
 {
+    struct jm_out *o = self;
     jm_str_adds(o->s, "  ");
-    jm_out_style(o, JM_OUT_DIM);
+    if (aside)
+        jm_out_style(o, JM_OUT_DIM);
     jm_out_wrap(o, text, 4, 2);
-    jm_out_style(o, JM_OUT_PLAIN);
+    if (aside)
+        jm_out_style(o, JM_OUT_PLAIN);
 }
 
 static void table(struct jm_out *o, int window)
@@ -147,7 +150,8 @@ static void table(struct jm_out *o, int window)
     jm_out_style(o, JM_OUT_PLAIN);
     for (size_t i = 0; jm_impact_zone(r, i, window, &z); i++) {
         char k[32];
-        snprintf(k, sizeof k, "  %s", kind(z.carbon));
+        const char *what = jm_impact_kind(z.carbon);
+        snprintf(k, sizeof k, "  %s", strcmp(what, "residual mix") == 0 ? "residual" : what);
         jm_str_adds(o->s, "  ");
         jm_out_cell(o, z.zone, w[0], false);
         jm_out_cell(o, z.price ? number(b, z.price_mean) : "", w[1], true);
@@ -163,9 +167,8 @@ static void table(struct jm_out *o, int window)
 }
 
 /* "2 zones: why", the same reason said once. */
-static void reasons(struct jm_out *o, int window)
+static void reasons(const struct jm_report *r, int window, jm_impact_line_fn say, void *self)
 {
-    const struct jm_report *r = o->r;
     for (size_t i = 0; i < r->n_impacts; i++) {
         const struct jm_impact *m = &r->impacts[i];
         char line[900];
@@ -194,7 +197,7 @@ static void reasons(struct jm_out *o, int window)
                 n += snprintf(line + n, sizeof line - (size_t)n, "%s %s", zones++ ? "," : "", x->zone);
         }
         snprintf(line + n, sizeof line - (size_t)n, ": %s", m->why);
-        dim(o, line);
+        say(self, line, true);
     }
 }
 
@@ -210,9 +213,8 @@ static const struct jm_impact *of_year(const struct jm_report *r, const char *me
 }
 
 /* A year, in one sentence. */
-static void year(struct jm_out *o, int window)
+static void year(const struct jm_report *r, int window, jm_impact_line_fn say, void *self)
 {
-    const struct jm_report *r = o->r;
     struct jm_impact_zone z;
     char line[900], b[JM_FMT];
     const struct jm_impact *e = of_year(r, "year.energy", -1, window);
@@ -241,14 +243,12 @@ static void year(struct jm_out *o, int window)
             n += snprintf(line + n, sizeof line - (size_t)n, "%s %s kg", cost ? "," : "",
                           jm_fmt_count(b, llround(carbon->x.q.value / 1000)));
     }
-    jm_str_adds(o->s, "  ");
-    jm_out_wrap(o, line, 4, 2);
+    say(self, line, false);
 }
 
 /* Results that no zone's row has: SCI, water. */
-static void others(struct jm_out *o, int window)
+static void others(const struct jm_report *r, int window, jm_impact_line_fn say, void *self)
 {
-    const struct jm_report *r = o->r;
     for (size_t i = 0; i < r->n_impacts; i++) {
         const struct jm_impact *m = &r->impacts[i];
         const char *id = m->x.metric;
@@ -261,15 +261,13 @@ static void others(struct jm_out *o, int window)
         snprintf(line, sizeof line, "%s%s%s: %s %s%s%s", id, m->zone ? " " : "", m->zone ? m->zone : "",
                  jm_fmt_number(b, m->x.q.value), m->x.q.unit, sci && m->why ? " = " : "",
                  sci && m->why ? m->why : "");
-        jm_str_adds(o->s, "  ");
-        jm_out_wrap(o, line, 4, 2);
+        say(self, line, false);
     }
 }
 
 /* What the factors are, those of one source on one line. */
-static void sources(struct jm_out *o)
+static void sources(const struct jm_report *r, jm_impact_line_fn say, void *self)
 {
-    const struct jm_report *r = o->r;
     for (size_t i = 0; i < r->n_factors; i++) {
         const struct jm_factor *f = &r->factors[i];
         char line[1600], b[JM_FMT];
@@ -292,14 +290,24 @@ static void sources(struct jm_out *o)
                           isfinite(g->constant) ? " " : " ", g->unit,
                           g->vintage[0] ? g->vintage : "year not given");
             if (g->what == JM_FACTOR_CARBON)
-                n += snprintf(line + n, sizeof line - (size_t)n, ", %s", kind(g));
+                n += snprintf(line + n, sizeof line - (size_t)n, ", %s", jm_impact_kind(g));
             if (g->contract[0])
                 n += snprintf(line + n, sizeof line - (size_t)n, " %s", g->contract);
         }
         snprintf(line + n, sizeof line - (size_t)n, ". Source: %s%s%s%s%s", f->source,
                  f->licence[0] ? ", " : "", f->licence, f->note[0] ? "; " : "", f->note);
-        dim(o, line);
+        say(self, line, true);
     }
+}
+
+void jm_impact_lines(const struct jm_report *r, int window, jm_impact_line_fn say, void *self)
+{
+    year(r, window, say, self);
+    others(r, window, say, self);
+    if (r->impact_note)
+        say(self, r->impact_note, true);
+    reasons(r, window, say, self);
+    sources(r, say, self);
 }
 
 void jm_show_impact_text(struct jm_out *o)
@@ -313,7 +321,7 @@ void jm_show_impact_text(struct jm_out *o)
         return;
     jm_out_section(o, "Money and carbon");
     if (!first) {
-        dim(o, r->impact_note);
+        on_line(o, r->impact_note, true);
         return;
     }
     snprintf(line, sizeof line, "at the boundary %s%s%s; %s", first->x.set ? first->x.set : "?",
@@ -322,7 +330,7 @@ void jm_show_impact_text(struct jm_out *o)
                                 : "",
              window >= 0 && r->n_windows > 1 ? r->windows[window].name : "",
              jm_provenance_name((int)first->x.q.provenance));
-    dim(o, line);
+    on_line(o, line, true);
     for (size_t i = 0; i < r->n_impacts; i++) {
         const struct jm_result *x = &r->impacts[i].x;
         if (x->window != window || !x->q.have || x->q.validity == JM_V_INVALID)
@@ -336,8 +344,7 @@ void jm_show_impact_text(struct jm_out *o)
         snprintf(line, sizeof line, "%s kWh per million output tokens%s%s%s", jm_fmt_number(b, kwh),
                  isfinite(wh) ? "; " : "", isfinite(wh) ? jm_fmt_number(c, wh) : "",
                  isfinite(wh) ? " Wh per request" : "");
-        jm_str_adds(o->s, "  ");
-        jm_out_wrap(o, line, 4, 2);
+        on_line(o, line, false);
     }
     for (size_t i = 0; i < r->n_impacts; i++) {
         const struct jm_impact *m = &r->impacts[i];
@@ -345,17 +352,12 @@ void jm_show_impact_text(struct jm_out *o)
             continue;
         snprintf(line, sizeof line, "INVALID, so no figure is made of it: %s",
                  m->x.q.reasons ? m->x.q.reasons : "not known");
-        dim(o, line);
+        on_line(o, line, true);
         break;
     }
     if (r->n_factors)
         table(o, window);
-    year(o, window);
-    others(o, window);
-    if (r->impact_note)
-        dim(o, r->impact_note);
-    reasons(o, window);
-    sources(o);
+    jm_impact_lines(r, window, on_line, o);
 }
 
 /* --- JSON */

@@ -7,6 +7,7 @@
 #include "show/text_out.h"
 
 void jm_show_impact_text(struct jm_out *o);
+void jm_show_impact_markdown(const struct jm_report *r, struct jm_str *s);
 void jm_show_impact_html(const struct jm_report *r, struct jm_str *s); /* a section */
 /* "factors" and "impacts" (docs/show-json.md). */
 void jm_show_impact_json(struct jm_jsonw *w, const struct jm_report *r);
@@ -24,5 +25,12 @@ struct jm_impact_zone {
 bool jm_impact_zone(const struct jm_report *r, size_t i, int window, struct jm_impact_zone *out);
 /* Over trials where such results are, else the first measure window; -2: there is none. */
 int jm_impact_window(const struct jm_report *r);
+
+/* "life-cycle", "generation", "marginal", "contract", "residual mix", "not stated"; "" without a factor. */
+const char *jm_impact_kind(const struct jm_factor *f);
+/* What stands below the table, a sentence each: the year, water and SCI, why there is no figure, what the
+ * factors are. aside: of less weight. */
+typedef void (*jm_impact_line_fn)(void *self, const char *text, bool aside);
+void jm_impact_lines(const struct jm_report *r, int window, jm_impact_line_fn say, void *self);
 
 #endif

@@ -7,6 +7,7 @@
 #include "show/engine.h"
 #include "show/fmt.h"
 #include "show/formats.h"
+#include "show/impact.h"
 #include "show/phases.h"
 #include "show/slices.h"
 
@@ -148,6 +149,7 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
         jm_str_addf(s, "\nRequests: %s ok, %s failed; %s output tokens.\n", jm_fmt_count(a, r->requests.ok),
                     jm_fmt_count(b, r->requests.failed + r->requests.aborted),
                     jm_fmt_count(v, r->tokens.output));
+    jm_show_impact_markdown(r, s);
     jm_show_engine_markdown(r, s);
     claims(s, r);
     if (r->n_findings)

@@ -349,7 +349,10 @@ int jm_factor_json(struct jm_span text, struct jm_factor_set *set, struct jm_err
         return rc;
     const struct jm_json *data = jm_json_get(root, "data"),
                          *first = jm_json_is_array(data) ? jm_json_at(data, 0) : data;
-    if (jm_json_get(jm_json_get(root, "meta"), "signal_type"))
+    struct jm_span schema = {"", 0};
+    if (jm_json_str(jm_json_get(root, "schema"), &schema) && jm_span_is(schema, JM_FACTOR_SCHEMA))
+        rc = jm_factor_stored(root, set, err);
+    else if (jm_json_get(jm_json_get(root, "meta"), "signal_type"))
         rc = watttime(root, set, err);
     else if (jm_json_get(root, "carbonIntensity") || jm_json_get(root, "history") ||
              jm_json_get(root, "forecast") || jm_json_get(first, "carbonIntensity") ||

@@ -6,6 +6,7 @@
 #ifndef JM_WIRE_FACTORFILE_H
 #define JM_WIRE_FACTORFILE_H
 
+#include "base/str.h"
 #include "model/factor.h"
 
 #define JM_FACTOR_FILE_MOST ((size_t)16 << 20) /* bytes of a file */
@@ -16,6 +17,14 @@
  * signal that is no carbon intensity, an error that the service answered); JM_ECONFLICT; JM_ELIMIT;
  * JM_ENOMEM. The set is as it was where it fails. */
 int jm_factor_file(struct jm_span text, struct jm_factor_set *set, struct jm_err *err);
+
+/* What a run keeps of its factors: JSON that jm_factor_file reads back as it was, steps and sources included.
+ */
+#define JM_FACTOR_SCHEMA "joulemark.factors/1"
+#define JM_FACTOR_RAW    "factors.json" /* its name among the raw files of a run */
+void jm_factor_store(const struct jm_factor_set *set, struct jm_str *out);
+struct jm_json;
+int jm_factor_stored(const struct jm_json *root, struct jm_factor_set *set, struct jm_err *err);
 
 /* The forms, for tests. */
 int jm_factor_json(struct jm_span text, struct jm_factor_set *set, struct jm_err *err);

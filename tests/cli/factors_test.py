@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """joulemark factors: what is listed, sized and asked for once."""
+import base64
 import http.server
 import json
 import os
@@ -25,7 +26,7 @@ def run(*args):
 class Service(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.seen.append((self.path, dict(self.headers)))
-        status, body = self.server.answer
+        status, body = self.server.logins.pop(0) if self.path == "/login" else self.server.answer
         body = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
@@ -39,7 +40,7 @@ class Service(http.server.BaseHTTPRequestHandler):
 class Fetch(unittest.TestCase):
     def setUp(self):
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
-        self.server.seen, self.server.answer = [], (200, UK)
+        self.server.seen, self.server.answer, self.server.logins = [], (200, UK), []
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
@@ -78,6 +79,24 @@ class Fetch(unittest.TestCase):
         stored = os.listdir(os.path.join(self.dir.name, "store"))
         self.assertEqual(stored, ["emaps-FR-202603290000-202603290100.json"])
 
+    def test_watttime_logs_in(self):
+        """docs.watttime.org: GET /login with Basic gives {"token"}, which goes as Bearer with the question."""
+        with open(self.token, "w", encoding="ascii") as f:
+            f.write("alice:s3cr3t:word\n")
+        self.server.answer = (200, {"data": [{"point_time": "2026-03-29T00:%02d:00+00:00" % m, "value": 900.0} for m in range(0, 60, 5)],
+                                    "meta": {"region": "CAISO_NORTH", "signal_type": "co2_moer", "units": "lbs_co2_per_mwh",
+                                             "data_point_period_seconds": 300}})
+        self.server.logins = [(403, b"no"), (200, {"nothing": 1}), (200, {"token": "abc.s3cr3t.def"})]
+        for says in ("403", "without a token"):
+            self.assertIn(says, self.ask("watttime:CAISO_NORTH", "--token-file", self.token, status=4))
+        self.assertEqual({path for path, _ in self.server.seen}, {"/login"})
+        (f,) = self.ask("watttime:CAISO_NORTH", "--token-file", self.token)["factors"]
+        self.assertTrue(f["marginal"] and not f["scope2"])
+        (_, login), (path, asked) = self.server.seen[-2:]
+        self.assertEqual(login["Authorization"], "Basic " + base64.b64encode(b"alice:s3cr3t:word").decode())
+        self.assertTrue(path.startswith("/v3/historical?region=CAISO_NORTH&"))
+        self.assertEqual(asked["Authorization"], "Bearer abc.s3cr3t.def")
+
     def test_what_is_no_answer_is_not_stored(self):
         for body in (b"", b"<html>", {"error": {"message": "too many requests"}}, {"data": []}):
             self.server.answer = (200, body)
@@ -93,6 +112,44 @@ class Fetch(unittest.TestCase):
             r = run(*args)
             self.assertEqual(r.returncode, 2, r.stderr)
             self.assertIn(says, r.stderr)
+
+
+class Kept(unittest.TestCase):
+    def test_a_run_keeps_what_it_was_given(self):
+        """The same money and carbon again, without the options; one that is given takes the place of what is kept of its sort."""
+        with tempfile.TemporaryDirectory() as d:
+            hours = os.path.join(d, "h.csv")
+            with open(hours, "w", encoding="ascii") as f:
+                f.write("what,zone,start,end,value,unit,kind\ncarbon,SE,2020-01-01T00:00Z,2090-01-01T00:00Z,20,g/kWh,generation\n")
+            given = ["--carbon", "FR,DE=690g/kWh@2024:generation:residual", "--price", "FR=0.058", "--factors", hours, "--wue", "1.8",
+                     "--pue", "1.4,period=2025,category=2,source=a report, page 3", "--embodied", "1312kg,life=4y,share=0.5,source=x"]
+            file = os.path.join(d, "r.jmr")
+
+            def joulemark(*args, status=0):
+                r = subprocess.run([JOULEMARK, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+                self.assertEqual(r.returncode, status, r.stderr)
+                return r
+
+            r = joulemark("run", "-m", "null", "-o", file, "--carbon", "FR=40", "--", "true", status=125)
+            self.assertIn("without a unit", r.stderr)
+            self.assertFalse(os.path.exists(file))
+            sim = os.path.join(os.environ["JM_BUILD"], "sim", "joulemark-sim")
+            r = subprocess.run([sim, "gpu", "--gpus", "1", "--waveform", "const:300W", "--", JOULEMARK, "run", "-q", "-m", "nvml", "-o", file,
+                                "--summary", d + "/s.json", "--json", *given, "--", "sleep", "0.5"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            os.unlink(hours)
+            said = json.load(open(d + "/s.json", encoding="utf-8"))
+            again = json.loads(joulemark("show", file, "--json", status=3).stdout)
+            self.assertEqual(len(said["factors"]), 4)
+            self.assertEqual([said[k] for k in ("factors", "impacts", "impact_note", "results")],
+                             [again[k] for k in ("factors", "impacts", "impact_note", "results")])
+            other = json.loads(joulemark("show", file, "--json", "--price", "DE=0.2", status=3).stdout)
+            self.assertEqual([(f["what"], f["zone"]) for f in other["factors"]],
+                             [("price", "DE"), ("carbon", "SE"), ("carbon", "FR"), ("carbon", "DE")])
+            page = joulemark("show", file, "--format", "markdown", status=3).stdout
+            self.assertIn("## Money and carbon", page)
+            self.assertRegex(page, r"\n\| FR \| 0\.05800 EUR \| – \| – \| life-cycle, \d{4} \| 56\.04 gCO2e \|")
+            self.assertIn("Ember", page)
 
 
 class Size(unittest.TestCase):

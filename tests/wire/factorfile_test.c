@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "wire/factorfile.h"
 #include "wire/tzif.h"
 
@@ -309,6 +310,58 @@ static void primary_energy(void **state)
     refused("{\"some\":\"thing\"}", JM_EPARSE, "none of the forms");
 }
 
+/* What is stored is read back as it was; what a hand changed in it is refused as in any other file. */
+static void stored(void **state)
+{
+    (void)state;
+    struct jm_factor_set was = {0};
+    struct jm_factor *f = jm_factor_add(&was, JM_FACTOR_CARBON, JM_SPAN("FR"));
+    f->kind = JM_FACTOR_GENERATION;
+    f->basis = JM_FACTOR_CONTRACT;
+    f->marginal = true;
+    f->constant = 1.0 / 3;
+    snprintf(f->unit, sizeof f->unit, "gCO2e/kWh");
+    snprintf(f->vintage, sizeof f->vintage, "2024");
+    snprintf(f->source, sizeof f->source, "\"quoted\", \xc3\xa9t\xc3\xa9");
+    snprintf(f->licence, sizeof f->licence, "CC BY 4.0");
+    snprintf(f->contract, sizeof f->contract, "GO 12");
+    f = jm_factor_add(&was, JM_FACTOR_PRICE, JM_SPAN("DE"));
+    snprintf(f->unit, sizeof f->unit, "EUR/kWh");
+    f->year_mean = 0.2;
+    assert_int_equal(jm_factor_step_add(f, H(2026, 3, 29, 0), H(2026, 3, 29, 1), 0.1, false), 0);
+    assert_int_equal(jm_factor_step_add(f, H(2026, 3, 29, 2), H(2026, 3, 29, 4), -0.3, true), 0);
+    struct jm_str s;
+    jm_str_init(&s);
+    jm_factor_store(&was, &s);
+    assert_int_equal(jm_str_ok(&s, "it", &err), 0);
+    assert_int_equal(read_it(s.buf), 0);
+    assert_int_equal(set.n, 2);
+    const struct jm_factor *a = &set.f[0], *b = &set.f[1];
+    assert_true(a->kind == JM_FACTOR_GENERATION && a->basis == JM_FACTOR_CONTRACT && a->marginal &&
+                a->n == 0);
+    assert_true(a->constant == 1.0 / 3 && isnan(a->year_mean) && isnan(b->constant) && b->year_mean == 0.2);
+    assert_string_equal(a->source, was.f[0].source);
+    assert_string_equal(a->licence, "CC BY 4.0");
+    assert_string_equal(a->contract, "GO 12");
+    assert_int_equal(b->n, 2);
+    assert_true(b->step[1].t0 == H(2026, 3, 29, 2) && b->step[1].t1 == H(2026, 3, 29, 4));
+    assert_true(b->step[1].value == -0.3 && b->step[1].estimated && !b->step[0].estimated);
+    jm_str_release(&s);
+    jm_factor_set_release(&was);
+    static const char head[] =
+        "{\"schema\":\"joulemark.factors/1\",\"factors\":[{\"what\":\"carbon\",\"zone\":\"FR\","
+        "\"kind\":\"generation\",\"basis\":\"location\",";
+    char text[512];
+    snprintf(text, sizeof text, "%s\"value\":40,\"vintage\":\"2024\"}]}", head);
+    refused(text, JM_EUSAGE, "without a unit");
+    snprintf(text, sizeof text, "%s\"value\":40,\"unit\":\"gCO2e/kWh\"}]}", head);
+    refused(text, JM_EUSAGE, "without a year");
+    snprintf(text, sizeof text, "%s\"unit\":\"g/kWh\",\"vintage\":\"2024\",\"steps\":[[5,5,1,false]]}]}",
+             head);
+    refused(text, JM_EPARSE, "ends before it begins");
+    refused("{\"schema\":\"joulemark.factors/1\",\"factors\":[{\"what\":\"love\"}]}", JM_EPARSE, "lacks");
+}
+
 static void units(void **state)
 {
     (void)state;
@@ -373,6 +426,7 @@ int main(void)
                                        cmocka_unit_test(tables),
                                        cmocka_unit_test(primary_energy),
                                        cmocka_unit_test(units),
+                                       cmocka_unit_test(stored),
                                        cmocka_unit_test(time_zones)};
     return cmocka_run_group_tests(tests, NULL, done);
 }
