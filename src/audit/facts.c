@@ -38,6 +38,7 @@ const struct jm_fact jm_fact_table[] = {
     {"ambient", "inlet air temperature", "24 °C"},
     {"parameters", "parameters of the model", "70.6e9"},
     {"active-parameters", "parameters that a token passes through", "70.6e9"},
+    {"purchase", "own, or bought: whose energy it is", "own"},
     {"task", "task, for the exports that name one", "text-generation"},
     {"note", "anything else a reader should know", "second run after a reboot"},
     {NULL, NULL, NULL}};

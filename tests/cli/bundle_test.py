@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The evidence bundle: what is in it, that others can check it without joulemark, and that nothing in it can be changed
 unseen."""
+import csv
 import hashlib
 import io
 import json
@@ -28,7 +29,7 @@ LOAD = """
 {jm} sim engine > {d}/engine & engine=$!
 until [ -s {d}/engine ]; do sleep 0.02; done
 url=$(sed 's/.*"url": *"\\([^"]*\\)".*/\\1/' {d}/engine)
-{jm} bench $url -q -m nvml -t 2s -w 0s --idle 0s --osl 16 -c 4 --slo-ttft 1s --fact precision=FP8 -o {d}/bench.jmr
+{jm} bench $url -q -m nvml -t 5500ms -w 0s --idle 0s --osl 16 -c 4 --slo-ttft 1s --fact precision=FP8 -o {d}/bench.jmr
 kill $engine
 """
 DIR = tempfile.TemporaryDirectory(prefix="bundle_test.")
@@ -252,6 +253,37 @@ class Bundle(unittest.TestCase):
         self.assertEqual(r.returncode, 0, r.stderr)
         self.assertIn("evidence/runs/bench-2.jmr", files_of(self.path("two.tar.zst"))[0])
         self.verify(file=self.path("two.tar.zst"))
+
+
+class Export(unittest.TestCase):
+    def export(self, form, *args, status=0):
+        r = subprocess.run([JOULEMARK, "export", RUN, "-f", form, "-o", "-", *args], capture_output=True, text=True, timeout=60)
+        self.assertEqual(r.returncode, status, r.stderr)
+        return r.stdout if not status else r.stderr
+
+    def test_forms(self):
+        """Their numbers are held by tests/show/exports_test.c; here each is written, and read by its own kind of reader."""
+        shown = json.loads(subprocess.run([JOULEMARK, "show", RUN, "--json"], capture_output=True, text=True, timeout=60).stdout)
+        energy = next(x["value"] for x in shown["results"] if (x["metric"], x["boundary"]) == ("energy", "gpu"))
+        for form in ("codecarbon", "ai-energy-score", "esrs", "gpai"):
+            rows = list(csv.DictReader(io.StringIO(self.export(form, "--carbon", "FR"))))
+            self.assertTrue(rows)
+            self.assertFalse([r for r in rows if None in r], "each row has as many cells as the header")
+        row = next(csv.DictReader(io.StringIO(self.export("codecarbon", "--carbon", "FR"))))
+        self.assertAlmostEqual(float(row["energy_consumed"]) * 3.6e6, energy, 6)
+        self.assertEqual((row["country_iso_code"], row["joulemark_provenance"]), ("FR", "simulated"))
+        self.assertAlmostEqual(json.loads(self.export("ml-energy"))["steady_state_energy"], energy, 6)
+        text = self.export("openmetrics")
+        self.assertTrue(text.endswith("# EOF\n"))
+        if shutil.which("promtool"):
+            with tempfile.TemporaryDirectory() as d:
+                with open(os.path.join(d, "om"), "w", encoding="utf-8") as f:
+                    f.write(text)
+                r = subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", os.path.join(d, "om"), d],
+                                   capture_output=True, text=True, timeout=60)
+                self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
+        self.assertIn("neither own nor bought", self.export("esrs", "--fact", "purchase=rented", status=2))
+        self.assertIn("is not known; task is", self.export("gpai", "--fact", "taks=x", status=2))
 
 
 class Unzstd(unittest.TestCase):
