@@ -50,6 +50,7 @@ enum {
     JOULEMARK_ESTATE = -11,
     JOULEMARK_EVERSION = -12,
     JOULEMARK_ECORRUPT = -13,
+    JOULEMARK_EUSAGE = -17,
     JOULEMARK_ECONFLICT = -18
 };
 
@@ -135,6 +136,31 @@ JOULEMARK_API const char *joulemark_report_validity(const joulemark_report *r, c
 JOULEMARK_API int joulemark_report_render(const joulemark_report *r, const char *format, char **text,
                                           size_t *n, joulemark_error *e);
 JOULEMARK_API void joulemark_free(void *p);
+
+/* ---- comparing
+ * -------------------------------------------------------------------------------------------------------- */
+
+typedef struct joulemark_comparison joulemark_comparison;
+
+/* The n_b run files of B against the n_a of A, the baseline, as `joulemark compare` does. contract: the text
+ * of an acceptance contract (docs/compare.md), NULL: none. differs: what is meant to differ, names with
+ * commas, NULL: nothing. JOULEMARK_EUSAGE: the contract is wrong, or both sides are the same run; what the
+ * measurements do not give is a verdict. */
+JOULEMARK_API int joulemark_compare(const char *const *a, size_t n_a, const char *const *b, size_t n_b,
+                                    const char *contract, const char *differs, joulemark_comparison **out,
+                                    joulemark_error *e);
+JOULEMARK_API void joulemark_comparison_free(joulemark_comparison *c);
+/* "accept", "reject", "lower", "higher", "equivalent", "not resolvable" or "not comparable"; and with its
+ * reason. */
+JOULEMARK_API const char *joulemark_comparison_verdict(const joulemark_comparison *c);
+JOULEMARK_API const char *joulemark_comparison_sentence(const joulemark_comparison *c);
+/* Share of energy per unit of work that B saves, and its interval; NAN where there is none. Returns the
+ * pairs. */
+JOULEMARK_API size_t joulemark_comparison_saving(const joulemark_comparison *c, double *saving, double *lo,
+                                                 double *hi);
+/* "text", "json", "markdown" or "html"; free *text with joulemark_free. */
+JOULEMARK_API int joulemark_comparison_render(const joulemark_comparison *c, const char *format, char **text,
+                                              size_t *n, joulemark_error *e);
 
 #ifdef __cplusplus
 }

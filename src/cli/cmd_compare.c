@@ -190,25 +190,6 @@ static int scores(const char *path, struct jm_scores *out, struct jm_err *err)
     return rc;
 }
 
-/* The contract's objectives are those that tokens qualify by. */
-static void objectives(const struct jm_contract *c, struct jm_present *p, struct jm_slice_slo *by)
-{
-    for (size_t i = 0; i < c->n_slo; i++) {
-        const struct jm_contract_slo *s = &c->slo[i];
-        if (!s->slice) {
-            p->slo_ttft = s->ttft;
-            p->slo_tpot = s->tpot;
-            p->slo_e2e = s->e2e;
-            continue;
-        }
-        by[p->n_slice_slo++] = (struct jm_slice_slo){s->slice,
-                                                     {s->ttft ? (double)s->ttft / 1e9 : NAN,
-                                                      s->tpot ? (double)s->tpot / 1e9 : NAN,
-                                                      s->e2e ? (double)s->e2e / 1e9 : NAN}};
-    }
-    p->slice_slo = by;
-}
-
 static int names_of(const struct jm_opt_list *list, const char **out, char **copy, size_t most, size_t *n,
                     struct jm_err *err)
 {
@@ -275,7 +256,6 @@ static int all(struct jm_cli *cli, struct opts *o, struct jm_contract *k, struct
                struct side *aa, struct jm_err *err)
 {
     struct jm_compare_side_in in[JM_COMPARE_SIDES];
-    struct jm_slice_slo by[JM_CONTRACT_SLOS];
     const char *names[MOST_NAMES];
     char *copy[MOST_NAMES] = {NULL};
     struct jm_compare_opts c = {.contract = o->contract ? k : NULL,
@@ -287,7 +267,7 @@ static int all(struct jm_cli *cli, struct opts *o, struct jm_contract *k, struct
     struct jm_comparison *out = NULL;
     int rc = names_of(&o->differs, names, copy, MOST_NAMES, &c.n_differs, err);
     if (o->contract)
-        objectives(k, &o->present, by);
+        o->present.contract = k;
     for (size_t i = 0; !rc && i < n; i++) {
         rc = collect(cli->operand[i], &side[i].files, err);
         if (!rc)

@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "compute/calibrated.h"
 #include "compute/compute.h"
+#include "compute/contract.h"
 #include "compute/correct.h"
 #include "factor/factor.h"
 #include "record/record.h"
@@ -58,8 +59,8 @@ static void options(const struct jm_run *run, const struct jm_present *p, struct
     c->slo.tpot_s = objective(run, p->slo_tpot, "contract.tpot_s");
     c->slo.e2e_s = objective(run, p->slo_e2e, "contract.e2e_s");
     c->slo_given = p->slo_ttft || p->slo_tpot || p->slo_e2e;
-    c->slice_slo = p->slice_slo;
-    c->n_slice_slo = p->n_slice_slo;
+    if (p->contract)
+        jm_contract_objectives(p->contract, c);
     if (p->level > 0)
         c->level = p->level;
     c->pue = p->pue;

@@ -9,11 +9,12 @@
 #include "model/pue.h"
 #include "model/words.h"
 
+struct jm_contract;
+
 struct jm_present {
     int profile;                         /* enum jm_profile, -1: chosen from the run */
     int64_t slo_ttft, slo_tpot, slo_e2e; /* ns, 0: the run's own, else none */
-    const struct jm_slice_slo *slice_slo; /* of single slices; compute/compute.h */
-    size_t n_slice_slo;
+    const struct jm_contract *contract;  /* its objectives, before those; NULL: none */
     double level, idle_w;                /* 0: not given */
     struct jm_pue pue;
     const char *calibration; /* file; NULL: none */

@@ -20,6 +20,7 @@ struct jm_cmp {
     struct jm_side_sums *sums;
     struct jm_report *mem;
     struct jm_err *err;
+    bool failed; /* a text could not be made */
 };
 
 /* compare_side.c */
@@ -39,12 +40,34 @@ int jm_cmp_facts(struct jm_cmp *x);
 /* Is `name` a fact, or the first word of some? */
 int jm_cmp_declared(struct jm_cmp *x);
 const struct jm_compare_fact *jm_cmp_fact(const struct jm_comparison *c, const char *id);
+/* compare_values.c: the first key of the environment that is there; the set without its counts; accelerators,
+ * metered devices and who counted the tokens as text; means over a side: of a gauge, of the engine's prefix
+ * hits or of requests that are not ours, of GPUs that do not serve, W; findings of throttling. NULL, NAN: not
+ * known. */
+const char *jm_cmp_env(const struct jm_run *run, const char *const *key);
+void jm_cmp_structure(const char *set, char *out, size_t cap);
+const char *jm_cmp_accelerators(struct jm_cmp *x, const struct jm_compare_run *r);
+const char *jm_cmp_identity(struct jm_cmp *x, const struct jm_compare_run *r);
+const char *jm_cmp_token_source(struct jm_cmp *x, const struct jm_side_sums *u);
+int jm_cmp_gauge(struct jm_cmp *x, size_t side, const char *name, double *mean);
+double jm_cmp_engine_mean(const struct jm_compare_side_in *s, bool hits);
+double jm_cmp_other_gpus(const struct jm_compare_side_in *s);
+size_t jm_cmp_throttled(const struct jm_compare_side_in *s, bool *known);
+/* compare_words.c: the verdict of a candidate's decision with its reason; what differs and must not, NULL:
+ * nothing does. */
+const char *jm_cmp_sentence(struct jm_cmp *x, const struct jm_candidate *k);
+int jm_cmp_incomparable(struct jm_cmp *x, const char **text);
 /* compare_clause.c: clauses, notes and figures beside of a candidate that has its decision. */
 int jm_cmp_clauses(struct jm_cmp *x, struct jm_candidate *k);
 int jm_cmp_notes(struct jm_cmp *x, struct jm_candidate *k);
 int jm_cmp_metrics(struct jm_cmp *x, struct jm_candidate *k);
 /* Formatted into the comparison; NULL and err when out of memory. */
-#define JM_CMP_TEXT(x, ...) jm_report_text((x)->mem, __VA_ARGS__)
+#define JM_CMP_TEXT(x, ...) jm_cmp_kept((x), jm_report_text((x)->mem, __VA_ARGS__))
+static inline const char *jm_cmp_kept(struct jm_cmp *x, const char *text)
+{
+    x->failed |= !text;
+    return text;
+}
 int jm_cmp_memory(struct jm_cmp *x);
 
 #endif

@@ -293,6 +293,23 @@ static int whole(const struct jm_contract *c, struct jm_err *err)
     return 0;
 }
 
+static struct jm_slo limits(const struct jm_contract_slo *s)
+{
+    return (struct jm_slo){s->ttft ? (double)s->ttft / 1e9 : NAN, s->tpot ? (double)s->tpot / 1e9 : NAN,
+                           s->e2e ? (double)s->e2e / 1e9 : NAN};
+}
+
+void jm_contract_objectives(const struct jm_contract *c, struct jm_compute_opts *o)
+{
+    for (size_t i = 0; i < c->n_slo; i++)
+        if (!c->slo[i].slice) {
+            o->slo = limits(&c->slo[i]);
+            o->slo_given = true;
+        }
+    o->slice_slo = c->by_slice;
+    o->n_slice_slo = c->n_by_slice;
+}
+
 int jm_contract_parse(struct jm_span text, const char *file, struct jm_contract *c, struct jm_err *err)
 {
     *c = (struct jm_contract){.boundary = -1,
@@ -308,6 +325,9 @@ int jm_contract_parse(struct jm_span text, const char *file, struct jm_contract 
     int rc = jm_opt_yaml(jm_contract_table, c, text, file, &c->arena, err);
     if (rc)
         return rc;
+    for (size_t i = 0; i < c->n_slo; i++)
+        if (c->slo[i].slice)
+            c->by_slice[c->n_by_slice++] = (struct jm_slice_slo){c->slo[i].slice, limits(&c->slo[i])};
     if ((rc = whole(c, err)))
         jm_err_prefix(err, "%s", file);
     return rc;

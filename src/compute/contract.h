@@ -39,12 +39,16 @@ struct jm_contract {
     double expected_saving;
     const char *expected_source, *expected_accelerator, *expected_slice;
     struct jm_opt_arena *arena;
+    struct jm_slice_slo by_slice[JM_CONTRACT_SLOS]; /* slo of slices, as compute takes it */
+    size_t n_by_slice;
 };
 
 /* file: its name, for what is said. JM_EUSAGE with line and column: unknown keys, wrong units, values out of
  * bounds, limits that contradict each other. Release in any case. */
 int jm_contract_parse(struct jm_span text, const char *file, struct jm_contract *out, struct jm_err *err);
 void jm_contract_release(struct jm_contract *c);
+/* Its objectives become those that tokens qualify by; o borrows from c. */
+void jm_contract_objectives(const struct jm_contract *c, struct jm_compute_opts *o);
 /* Parser of a unit of useful work, "output_token" or "j_per.output_token"; at: const char *. Watts, and what
  * counts failures as work, are refused in a sentence that says why. */
 int jm_contract_unit(void *at, const char *text, struct jm_err *err);

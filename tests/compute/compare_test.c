@@ -134,11 +134,7 @@ static void compare(struct sides *x, const struct spec *p, size_t n, const char 
         if (jm_contract_parse(jm_span_of(contract), "c.yaml", &x->k, &x->err))
             fail_msg("%s", x->err.text);
         o.contract = &x->k;
-        for (size_t i = 0; i < x->k.n_slo; i++)
-            if (!x->k.slo[i].slice) {
-                c.slo.ttft_s = (double)x->k.slo[i].ttft / 1e9;
-                c.slo_given = true;
-            }
+        jm_contract_objectives(&x->k, &c);
     }
     for (size_t i = 0; i < n; i++) {
         make(&x->s[i], name[i], &p[i], (int)i);

@@ -75,10 +75,45 @@ static void bad_arguments(void **state)
     assert_true(joulemark_version()[0]);
 }
 
+static void comparing(void **state)
+{
+    joulemark_error e = {0};
+    joulemark_comparison *c = NULL;
+    char a[600], b[600], *text = NULL;
+    const char *root = getenv("JM_SOURCE");
+    double saving, lo, hi;
+    size_t n = 0;
+    (void)state;
+    if (!root)
+        skip();
+    snprintf(a, sizeof a, "%s/examples/a.jmr", root);
+    snprintf(b, sizeof b, "%s/examples/b.jmr", root);
+    const char *fa = a, *fb = b;
+    if (joulemark_compare(&fa, 1, &fb, 1, NULL, NULL, &c, &e))
+        fail_msg("%s", e.text);
+    assert_string_equal(joulemark_comparison_verdict(c), "lower");
+    assert_non_null(strstr(joulemark_comparison_sentence(c), "less energy per output token"));
+    assert_int_equal(joulemark_comparison_saving(c, &saving, &lo, &hi), 6);
+    assert_true(0.03 < lo && lo < saving && saving < hi && hi < 0.09);
+    assert_int_equal(joulemark_comparison_render(c, "json", &text, &n, &e), 0);
+    assert_non_null(strstr(text, "joulemark.compare/1"));
+    joulemark_free(text);
+    assert_int_equal(joulemark_comparison_render(c, "pdf", &text, &n, &e), JOULEMARK_EINVAL);
+    joulemark_comparison_free(c);
+    assert_int_equal(joulemark_compare(&fa, 1, &fa, 1, NULL, NULL, &c, &e), JOULEMARK_EUSAGE);
+    assert_int_equal(joulemark_compare(&fa, 1, &fb, 1, NULL, "clocks,moon", &c, &e), JOULEMARK_EUSAGE);
+    assert_non_null(strstr(e.text, "moon"));
+    fb = "absent.jmr";
+    assert_int_equal(joulemark_compare(&fa, 1, &fb, 1, NULL, NULL, &c, &e), JOULEMARK_EABSENT);
+    assert_int_equal(joulemark_compare(&fa, 1, &fb, 0, NULL, NULL, &c, &e), JOULEMARK_EUSAGE);
+    joulemark_comparison_free(NULL);
+}
+
 int main(void)
 {
     snprintf(path, sizeof path, "api_test.%d.jmr", (int)getpid());
-    const struct CMUnitTest tests[] = {cmocka_unit_test(without_meters), cmocka_unit_test(bad_arguments)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(without_meters), cmocka_unit_test(bad_arguments),
+                                       cmocka_unit_test(comparing)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);
     return rc;
