@@ -50,8 +50,8 @@ static void picture(struct jm_str *s, const struct jm_comparison *c, const struc
         double x = at(log1p(t / 100), lo, hi);
         jm_str_addf(s,
                     "<line class='grid' x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f'/><text x='%.1f' y='%.1f' "
-                    "text-anchor='middle'>%+.3g %%</text>",
-                    x, top - 8, x, bottom, x, bottom + 18, fabs(t) < 1e-9 ? 0 : t);
+                    "text-anchor='middle'>%s%.3g %%</text>",
+                    x, top - 8, x, bottom, x, bottom + 18, t > 1e-9 ? "+" : "", fabs(t) < 1e-9 ? 0 : t);
     }
     jm_str_addf(s, "<line class='axis' x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f'/>", at(0, lo, hi), top - 8,
                 at(0, lo, hi), bottom);

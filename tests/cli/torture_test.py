@@ -112,6 +112,12 @@ class Torture(unittest.TestCase):
         _, path = self.run_file()
         self.torture("report", path, "-o", os.path.join(self.dir, "out.html"), ok=(0, 3))
 
+    def test_compare(self):
+        a, b, contract = (os.path.join(os.environ["JM_SOURCE"], "examples", n) for n in ("a.jmr", "b.jmr", "contract.yaml"))
+        if b'"yaml": true' not in subprocess.run([JOULEMARK, "version", "--json"], capture_output=True).stdout:
+            self.skipTest("built without libyaml")
+        self.torture("compare", a, b, "--contract", contract, kinds=("alloc",))
+
     def test_import(self):
         session, _ = self.run_file()
         self.torture("import", session, "-o", os.path.join(self.dir, "out.jmr"), same_files=False)
