@@ -140,8 +140,9 @@ static bool agrees(const struct jm_cmp *x, const char *id)
 static double gain_doubt(const struct jm_cmp *x, size_t side, bool *cancels)
 {
     bool boards = false;
-    *cancels = agrees(x, "instrument") && agrees(x, "devices.identity") && agrees(x, "passport.files") &&
-               agrees(x, "placement.host");
+    const struct jm_compare_fact *which = jm_cmp_fact(x->c, "devices.identity");
+    *cancels = which && which->state != JM_CF_UNKNOWN && agrees(x, "instrument") &&
+               agrees(x, "devices.identity") && agrees(x, "passport.files") && agrees(x, "placement.host");
     if (*cancels)
         return 0;
     double a = tolerance(x, 0, &boards), b = tolerance(x, side, &boards),
