@@ -34,6 +34,11 @@ const struct jm_check jm_check_table[] = {
      "measures "
      "in thermally stable windows with cool-downs)",
      jm_check_trials_drift},
+    {"phases", "energy can be told by phase and request",
+     "without a loaded idle baseline, or a load that varies, prefill and decode cannot be told apart, and a "
+     "share by "
+     "tokens alone moves tens of per cent to prompts (docs/phases.md)",
+     jm_check_phases},
     {"clock.step", "no clock step or suspend inside a window",
      "wall-clock steps and suspends tear energy and tokens apart (sgl-project/sglang issue 6177)",
      jm_check_clock},
@@ -192,6 +197,10 @@ const struct jm_finding_kind jm_finding_table[] = {
     {"trials.few", "trials.few", JM_CONCERNS_ALL, "error", "profile claim: fewer than three trials"},
     {"trials.drift", "trials.drift", JM_CONCERNS_ALL, "warning",
      "four trials or more with a significant slope of 1 % or more from first to last"},
+    {"phases.absent", "phases", JM_CONCERNS_LOAD, "info", "no energy by phase or request, and why"},
+    {"phases.fallback", "phases", JM_CONCERNS_LOAD, "info",
+     "shared by time or by token instead of by regression, and why"},
+    {"phases.closure", "phases", JM_CONCERNS_LOAD, "error", "the parts of an energy do not add up to it"},
     {"clock.suspend", "clock.step", JM_CONCERNS_ALL, "error", "the machine slept inside a window"},
     {"clock.step", "clock.step", JM_CONCERNS_ALL, "warning", "the wall clock stepped inside a window"},
     {"record.changed", "record.changed", JM_CONCERNS_ENERGY, "warning",

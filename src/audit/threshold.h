@@ -41,6 +41,8 @@
 #define JM_TH_TRIALS_DRIFT_N 4
 #define JM_TH_TRIALS_DRIFT   0.01
 #define JM_TH_TRIALS_DRIFT_P 0.05
+/* Measured seconds from which on a run is expected to tell phases apart. */
+#define JM_TH_PHASES_S 60
 /* Share of failed requests that is a warning, and an error. */
 #define JM_TH_FAILED_WARN  0.01
 #define JM_TH_FAILED_ERROR 0.50

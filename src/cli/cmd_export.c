@@ -98,12 +98,12 @@ static int export(struct jm_cli *cli, void *opts, struct jm_err *err)
 
 static const struct jm_opt table[] = {
     {"format", 'f', JM_OPT_ENUM, offsetof(struct opts, format), .arg = "NAME",
-     .choices = "csv|json|ai-energy-score|codecarbon|esrs|gpai|ml-energy|openmetrics",
+     .choices = "csv|json|ai-energy-score|codecarbon|esrs|gpai|ml-energy|openmetrics|requests-energy",
      .help = "csv: a folder with one file a table and a channel; json: one file. The others are figures: AI "
              "Energy Score "
              "(CSV), CodeCarbon's emissions.csv, lines of ESRS E1-5 and E1-6 (CSRD), lines for the EU's GPAI "
              "model "
-             "documentation form, ML.ENERGY's results.json, OpenMetrics.",
+             "documentation form, ML.ENERGY's results.json, OpenMetrics, joules of each request (CSV).",
      .deflt = "csv"},
     JM_OPT_JSON,
     {"output", 'o', JM_OPT_STR, offsetof(struct opts, output), .arg = "PATH",

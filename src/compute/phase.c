@@ -65,11 +65,12 @@ size_t jm_phase_requests(const struct jm_phase *p)
 /* near: a cell that is probably not far. */
 static size_t cell_near(const struct jm_phase *p, double t, size_t near)
 {
+    if (near < p->n && t >= p->t[near])
+        for (int i = 0; i < 8 && near < p->n; i++, near++)
+            if (t < p->t[near + 1])
+                return near;
     if (!(t >= p->t[0]) || !(t < p->t[p->n]))
         return p->n;
-    for (int i = 0; i < 4 && near < p->n; i++, near++)
-        if (t >= p->t[near] && t < p->t[near + 1])
-            return near;
     size_t lo = 0, hi = p->n;
     while (hi - lo > 1) {
         size_t mid = lo + (hi - lo) / 2;

@@ -20,6 +20,9 @@ const struct jm_export_format jm_export_formats[] = {
     {"ml-energy", ".ml-energy.json", "results of the ML.ENERGY benchmark", jm_export_ml_energy},
     {"openmetrics", ".om.txt", "OpenMetrics text, with stamps: promtool tsdb create-blocks-from openmetrics",
      jm_export_openmetrics},
+    {"requests-energy", ".requests.csv",
+     "joules of each request and phase, an allocation whose lines add up to the windows (docs/phases.md)",
+     jm_export_requests},
     {NULL, NULL, NULL, NULL}};
 
 static const struct jm_result *row(const struct jm_report *r, const char *metric, enum jm_boundary b,

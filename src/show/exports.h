@@ -22,6 +22,9 @@ int jm_export_ml_energy(const struct jm_run *run, struct jm_report *r, struct jm
                         struct jm_err *err);
 int jm_export_gpai(const struct jm_run *run, struct jm_report *r, struct jm_str *out, struct jm_err *err);
 int jm_export_esrs(const struct jm_run *run, struct jm_report *r, struct jm_str *out, struct jm_err *err);
+/* A line a request and window, then what no request was there for, and the total (docs/phases.md).
+ * JM_EABSENT: there is nothing, and why. */
+int jm_export_requests(const struct jm_run *run, struct jm_report *r, struct jm_str *out, struct jm_err *err);
 int jm_export_openmetrics(const struct jm_run *run, struct jm_report *r, struct jm_str *out,
                           struct jm_err *err);
 
