@@ -248,6 +248,7 @@ const struct jm_finding_kind jm_foreign_finding_table[] = {
      "windows shorter than the refresh of the counter"},
     {"energy.rounded", "energy.method", JM_CONCERNS_ENERGY, "warning", "energies rounded to few digits"},
     {"energy.last_power", "energy.method", JM_CONCERNS_ENERGY, "info", "a power that is not the mean"},
+    {"energy.mean_of_means", "energy.method", JM_CONCERNS_RATIO, "warning", "a mean of rates or ratios"},
     {"energy.steady_short", "energy.method", JM_CONCERNS_ENERGY, "warning",
      "a steady state that is too short"},
     {"energy.latency_window", "energy.method", JM_CONCERNS_RATIO, "info",

@@ -123,6 +123,8 @@ int jm_foreign_method(const struct jm_run *run, struct jm_report *r, struct jm_e
          "energies are rounded so far that the last digit matters"},
         {"import.power.last", "energy.last_power", JM_SEV_INFO,
          "a power in the file is not the mean of its run (the last interval's); take energy over duration"},
+        {"import.mean_of_means", "energy.mean_of_means", JM_SEV_WARNING,
+         "a mean of rates (or of ratios) is not the rate of the whole: take totals over totals"},
         {"import.steady.short", "energy.steady_short", JM_SEV_WARNING,
          "the steady state is shorter than the tool's own rule asks for"},
         {"import.latency.window", "energy.latency_window", JM_SEV_INFO,

@@ -34,7 +34,7 @@ struct block { /* "Actual consumption for 3 epoch(s):" */
 };
 
 struct ct {
-    struct jm_build *b;
+    struct jm_build *b; /* NULL: only looked at */
     struct part part[PARTS];
     int n_part;
     int64_t epochs, first, last; /* first: start of the first epoch */
@@ -152,7 +152,7 @@ static void power(struct ct *c, struct jm_span s)
     p->last = sum;
     p->joules += sum * c->epoch_s;
     p->seconds += c->epoch_s;
-    if (c->epochs <= EPOCHS) {
+    if (c->b && c->epochs <= EPOCHS) {
         char key[64];
         snprintf(key, sizeof key, "epoch %lld, %s", (long long)c->epochs, p->name);
         jm_build_claim(c->b, key, "", "mean", sum, "W", n > 1 ? "sum over the devices of the line" : "");
@@ -402,6 +402,7 @@ static int import(const char *path, const char *out, const struct jm_import_opts
     const struct jm_ifile *std = !is_output(f.text) ? &f : two ? &g : NULL;
     /* the window comes first, so the epochs are gone through twice */
     struct ct look = *c;
+    look.b = NULL;
     if (std) {
         struct jm_span rest = std->text, line;
         while (jm_span_line(&rest, &line))

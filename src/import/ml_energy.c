@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "import/held.h"
-#include "import/probe.h"
+#include "import/ml_energy.h"
 
 #include "base/banned.h"
 
@@ -430,6 +430,12 @@ static int import(const char *path, const char *out, const struct jm_import_opts
         free(m);
         return rc;
     }
+    struct jm_span head = jm_span_trim(jm_span_sub(m->l.f.text, 0, 256));
+    if (head.n && head.p[0] != '{' && head.p[0] != '[') {
+        jm_ifile_close(&m->l.f);
+        free(m);
+        return jm_ml_energy_csv(path, out, o, err);
+    }
     jm_jdocs_init(&d, &m->l.f);
     rc = jm_jdocs_next(&d, &doc, err);
     bool bench = rc > 0 && (jm_jmember(&m->l.f, &doc, "steady_state_energy", &v) ||
@@ -479,6 +485,8 @@ static int import(const char *path, const char *out, const struct jm_import_opts
 
 static int sniff(const struct jm_probe *p)
 {
+    if (jm_table_looks(p, jm_ml_energy_head))
+        return 90;
     static const struct jm_probe_mark
         results[] = {{"steady_state_energy", 50},
                      {"steady_state_energy_per_token", 30},
@@ -502,7 +510,8 @@ static int sniff(const struct jm_probe *p)
 
 const struct jm_importer jm_import_ml_energy = {
     .name = "ml-energy",
-    .summary = "ML.ENERGY: the benchmark's results.json, the leaderboard's tasks/*.json and models/*.json",
+    .summary = "ML.ENERGY: the benchmark's results.json, the leaderboard's tasks/*.json and models/*.json, "
+               "*_benchmark.csv",
     .reads = "results.json: the whole benchmark and its steady state as windows, every request, energies by "
              "GPU, and the power "
              "timelines, from which the energy is computed again beside the counters'. Leaderboard: a window "

@@ -6,10 +6,12 @@
  * nobody says whose. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "import/probe.h"
 #include "import/table.h"
+#include "import/tokenpowerbench.h"
 
 #include "base/banned.h"
 
@@ -233,8 +235,16 @@ static void document(struct jm_build *b, const struct jm_jtoken *doc, int nth)
     jm_build_missing(b, "readings", "they are in batch_N_power_samples.json");
 }
 
+static bool samples(const struct jm_probe *p)
+{
+    return !p->list && ((jm_probe_key(p, "gpu[].timestamp_s") && jm_probe_key(p, "gpu[].power_w")) ||
+                        (jm_probe_key(p, "ipmi[].timestamp_s") && jm_probe_key(p, "ipmi[].power_w")));
+}
+
 static int sniff(const struct jm_probe *p)
 {
+    if (samples(p))
+        return 90;
     static const struct jm_probe_mark one[] = {
         {"batch_size", 0}, {"energy.gpu_energy_j", 60}, {"phase_status", 35}, {NULL, 0}};
     int best = jm_probe_score(p, one);
@@ -251,16 +261,30 @@ static int sniff(const struct jm_probe *p)
 
 static int import(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err)
 {
-    return jm_build_documents("tokenpowerbench", path, out, o, NULL, document, err);
+    struct jm_ifile f;
+    struct jm_probe *p = malloc(sizeof *p);
+    int rc = p ? jm_ifile_open(path, &f, err)
+               : jm_err_set(err, JM_ENOMEM, "out of memory for a look into %s", path);
+    if (rc) {
+        free(p);
+        return rc;
+    }
+    jm_probe_look(p, path, &f);
+    bool readings = samples(p);
+    free(p);
+    jm_ifile_close(&f);
+    return readings ? jm_tokenpowerbench_samples(path, out, o, err)
+                    : jm_build_documents("tokenpowerbench", path, out, o, NULL, document, err);
 }
 
 const struct jm_importer jm_import_tokenpowerbench = {
     .name = "tokenpowerbench",
-    .summary = "TokenPowerBench: results.json, batch_N_result.json, the older JSON by model",
+    .summary = "TokenPowerBench: results.json, batch_N_result.json, batch_N_power_samples.json, the older "
+               "JSON by model",
     .reads = "A window a batch with its energies of GPUs, CPU, DRAM and node, tokens and responses as "
              "claims; requests of the phase profile with "
              "their first token.",
-    .lacks = "Samples, the date; prompt tokens; requests without --phase-profiling.",
+    .lacks = "The date; prompt tokens; requests without --phase-profiling.",
     .sniff = sniff,
     .import = import,
 };

@@ -144,6 +144,15 @@ class TokenPowerBench(base.Files):
         self.assertIn("energy.parts", found(gpu_mj_per_token=80.0))
         self.assertIn("energy.negative", found(cpu_energy_j=-262000.0, components_energy_j=-237400.0))
         self.assertIn("energy.zero", found(gpu_energy_j=0.0, gpu_mj_per_token=0.0, components_energy_j=6600.0))
+        # samples: 400 + 100 W of two GPUs, 50 and 5 W of RAPL, 800 W of the node, over 20 s; a null is a gap
+        power = {"gpu": [{"timestamp_s": 1000 + i / 10, "power_w": [400.0, 100.0 if i != 50 else None]} for i in range(201)],
+                 "rapl": [{"timestamp_s": 1000 + i / 10, "energy_uj": {"intel-rapl:0": 5000000 * i + 7, "intel-rapl:0:0": 500000 * i}}
+                          for i in range(201)],
+                 "ipmi": [{"timestamp_s": 1000 + i, "power_w": 800.0, "reason": None} for i in range(21)]}
+        self.load(self.write("batch_1_power_samples.json", power), "tokenpowerbench")
+        self.value("energy", "node", 16000, "measured", rel=0.01)
+        self.value("energy", "gpu", 10000, "measured", rel=0.02)
+        self.value("energy", "device", 11100, "measured", rel=0.02)
         # the older form: a total that is its parts is that of the devices; another one is nobody's
         old = {"batch_size": 8, "engine": "vllm", "duration": 60.0, "total_output_tokens": 30000, "responses": 100, "gpu_energy": 24000.0,
                "cpu_energy": 6000.0, "dram_energy": 600.0, "total_energy": 30600.0, "gpu_energy_per_token": 0.8, "total_energy_per_token": 1.02}

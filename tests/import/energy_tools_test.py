@@ -380,6 +380,14 @@ class MlEnergy(Files):
         self.load(self.write("b.json", {"Model": "x", "GPU model": "A100", "Batch size": 1, "Batch latency (s)": 2.0, "Batch energy (J)": 800.0,
                                         "Energy per image (J)": 800.0}), "ml-energy")
         self.value("energy", "gpu", 800, "declared")
+        # the first leaderboard: means over requests; 20 tokens/s x 12 s are 240 tokens, the mean length is 265
+        head = "model,throughput,response_length,latency,energy\n"
+        self.load(self.write("A100_chat_benchmark.csv", head + "a/b,20.0,265.0,12.0,2120.0\nc/d,25.0,250.0,10.0,1250.0\n"), "ml-energy")
+        self.value("j_per.output_token", "gpu", 8.0, "declared", 0)
+        self.value("j_per.request_ok", "gpu", 1250.0, "declared", 1)
+        self.assertIn("240 tokens, the mean length is 265", self.found["energy.mean_of_means"]["evidence"])
+        self.load(self.write("x_benchmark.csv", head + "c/d,25.0,250.0,10.0,1250.0\n"), "ml-energy")
+        self.assertNotIn("energy.mean_of_means", self.found)
         self.refused(self.write("i.json", {"last_updated": "x", "tasks": ["gpqa"], "models": {}}), "index")
 
 

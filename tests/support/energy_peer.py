@@ -27,7 +27,7 @@ class CodeCarbon:
 
     def prepare(self, folder):
         from codecarbon import OfflineEmissionsTracker
-        self.tracker = OfflineEmissionsTracker(country_iso_code="FRA", log_level="error", save_to_file=False, output_dir=folder,
+        self.tracker = OfflineEmissionsTracker(country_iso_code="FRA", log_level="error", output_dir=folder,
                                                allow_multiple_runs=True)
 
     def start(self):
@@ -47,7 +47,7 @@ class Zeus:
 
     def prepare(self, folder):
         from zeus.monitor import ZeusMonitor
-        self.monitor = ZeusMonitor()
+        self.monitor = ZeusMonitor(log_file=os.path.join(folder, "zeus.csv"))
         self.monitor.begin_window("first", sync_execution=False)
         self.monitor.end_window("first", sync_execution=False)
 
