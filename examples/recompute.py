@@ -166,10 +166,12 @@ def run(folder, name):
     with open(os.path.join(folder, "figures", name[:-4], "show.json"), encoding="utf-8") as f:
         doc = json.load(f)
     print(f"runs/{name}" + ("  SIMULATED" if doc["run"]["simulated"] else ""))
-    windows = {n: (a, b) for n, a, b in db.execute("SELECT name,t0,t1 FROM window WHERE role='measure' AND t1 IS NOT NULL")}
     names = [w["name"] for w in doc["windows"] if w["role"] == "measure"]
-    rows = db.execute("SELECT t0,t1 FROM window WHERE role='measure' AND t1 IS NOT NULL ORDER BY id").fetchall()
-    windows = dict(zip(names, rows))  # names that stand twice are told apart in the figures, in the same order
+    rows = db.execute("SELECT name,t0,t1 FROM window WHERE role='measure' ORDER BY id").fetchall()
+    if len(names) != len(rows):  # else in the same order: names that stand twice are told apart in the figures
+        names = [r[0] for r in rows]
+    windows = {n: (t0, t1) for n, (_, t0, t1) in zip(names, rows) if t1 is not None}
+    names = list(windows)
     work = dict(zip(names, tokens(db, [windows[n] for n in names])))
     out, skipped = [], 0
     for r in doc["results"]:

@@ -47,7 +47,17 @@ static const char *windows(struct jm_report *r)
     return n ? jm_report_text(r, "%d x %.4g s", n, shortest) : NULL;
 }
 
-/* Mean of a gauge of every device over the first measured window: "SM 1980 MHz". */
+/* Is the device one that serves? Where nothing tells, all are. */
+static bool serves(const struct jm_report *r, int window, int domain)
+{
+    const struct jm_result *x = jm_report_find(r, "energy", JM_B_GPU, window);
+    for (size_t i = 0; x && i < x->n_domain; i++)
+        if (x->domain[i] == domain)
+            return true;
+    return !x || !x->n_domain || domain < 0;
+}
+
+/* Mean of a gauge of every serving device over the first measured window: "SM 1980 MHz". */
 static const char *mean_of(const struct jm_run *run, struct jm_report *r, const char *channel,
                            const char *unit, double scale, struct jm_err *err)
 {
@@ -59,7 +69,7 @@ static const char *mean_of(const struct jm_run *run, struct jm_report *r, const 
             struct jm_readings buf = {0};
             double sum = 0;
             size_t n = 0;
-            if (strcmp(r->channels[c].name, channel) != 0)
+            if (strcmp(r->channels[c].name, channel) != 0 || !serves(r, (int)w, r->channels[c].domain))
                 continue;
             if (jm_run_readings(run, (int)c, r->windows[w].t0, r->windows[w].t1, &buf, err) == 0)
                 for (size_t i = 0; i < buf.n; i++)
@@ -352,6 +362,15 @@ const char *jm_said_calibration(const struct jm_run *run, struct jm_report *r, s
     for (size_t i = 0; i < r->n_passports; i++)
         if (r->passports[i].channels > 0)
             return jm_report_text(r, "passport %.12s of %s", r->passports[i].sha256, r->passports[i].date);
+    /* an outer meter of stated accuracy that was read in the same windows */
+    for (size_t i = 0; i < r->n_energy; i++) {
+        const struct jm_energy_row *e = &r->energy[i];
+        const struct jm_channel *c = &r->channels[e->channel];
+        if (e->counted && e->domain >= 0 && c->gain_tol > 0 && !isnan(e->joules) && c->meter >= 0 &&
+            (size_t)c->meter < r->n_meters && r->tree->d[e->domain].kind <= JM_D_INLET_DC)
+            return jm_report_text(r, "%s at the wall of stated %.3g %%, read beside the others",
+                                  r->meters[c->meter].name, 100 * c->gain_tol);
+    }
     return jm_run_env(run, "calibration.id");
 }
 

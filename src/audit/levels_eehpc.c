@@ -140,14 +140,19 @@ void jm_levels_eehpc(struct jm_seen *s, struct jm_levels *l)
     }
     l->eehpc = least;
     l->eehpc_like = !least && s->carried && like >= 1;
-    l->eehpc_text =
-        least ? jm_report_text(r, "level %d at the boundary %s", least, l->eehpc_boundary)
-        : l->eehpc_like
-            ? "L1-like: energy carried to the wall by a relation that was measured; no level, because the "
-              "wall was "
-              "not metered in this run"
-            : jm_report_text(r, "no level%s",
-                             s->best && !s->wall && !s->node
-                                 ? ": counters of GPUs stand behind power conversion, and see one subsystem"
-                                 : "");
+    const char *short_of = NULL;
+    for (int i = 0; i < JM_ASPECTS; i++)
+        if (!l->aspect[i].level)
+            short_of =
+                short_of ? jm_report_text(r, "%s, %s", short_of, l->aspect[i].title) : l->aspect[i].title;
+    if (least)
+        l->eehpc_text = jm_report_text(r, "level %d at the boundary %s", least, l->eehpc_boundary);
+    else if (l->eehpc_like)
+        l->eehpc_text = "L1-like: energy carried to the wall by a relation that was measured; no level, "
+                        "because the wall was not "
+                        "metered in this run";
+    else if (s->best && !whole)
+        l->eehpc_text = "no level: counters of GPUs stand behind power conversion, and see one subsystem";
+    else
+        l->eehpc_text = jm_report_text(r, "no level: none for %s", short_of ? short_of : "any aspect");
 }
