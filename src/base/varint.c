@@ -13,7 +13,7 @@ void jm_varint_put(struct jm_str *s, uint64_t v)
     jm_str_add(s, b, n);
 }
 
-bool jm_varint_get(struct jm_span *s, uint64_t *v)
+bool jm_varint_get_long(struct jm_span *s, uint64_t *v)
 {
     uint64_t x = 0;
     for (unsigned i = 0; i < 10 && i < s->n; i++) {

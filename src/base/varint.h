@@ -11,8 +11,16 @@
 
 /* Little-endian base-128 integers. */
 void jm_varint_put(struct jm_str *s, uint64_t v);
-/* False at the end of the bytes or when the integer has more than 64 bits. */
-bool jm_varint_get(struct jm_span *s, uint64_t *v);
+bool jm_varint_get_long(struct jm_span *s, uint64_t *v); /* of any length */
+/* False at the end of the bytes or when the integer has more than 64 bits. Nearly all have one byte. */
+static inline bool jm_varint_get(struct jm_span *s, uint64_t *v)
+{
+    if (!s->n || (unsigned char)*s->p > 127)
+        return jm_varint_get_long(s, v);
+    *v = (unsigned char)*s->p++;
+    s->n--;
+    return true;
+}
 static inline uint64_t jm_zigzag(uint64_t delta) /* delta: difference modulo 2^64 */
 {
     return (delta << 1) ^ (0 - (delta >> 63));
