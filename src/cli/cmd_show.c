@@ -99,9 +99,9 @@ static const struct jm_opt table[] = {
     {"output", 'o', JM_OPT_STR, offsetof(struct opts, output), .arg = "FILE", .help = "Write to FILE.",
      .deflt = "standard output"},
     {"picture", 0, JM_OPT_STR, offsetof(struct opts, picture), .arg = "NAME",
-     .help =
-         "One picture as SVG, or as PNG where -o ends in .png: frontier, waterfall, trials, power, carbon "
-         "(docs/pictures.md). Several runs give the frontier a point each."},
+     .help = "One picture as SVG, or as PNG where -o ends in .png: frontier, waterfall, phases, lengths, "
+             "trials, power, carbon "
+             "(docs/pictures.md). Several runs give the frontier a point each."},
     {"theme", 0, JM_OPT_ENUM, offsetof(struct opts, theme), .choices = JM_THEME_CHOICES,
      .help = "Of the picture. auto is light, and an SVG dark where its reader wants that.", .deflt = "auto"},
     {"explain", 'x', JM_OPT_STR, offsetof(struct opts, present.explain), .arg = "METRIC",

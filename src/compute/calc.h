@@ -190,5 +190,7 @@ int jm_lat_find(const char *id);
 int jm_claims_make(struct jm_calc *c);
 /* compute/series.c */
 int jm_series_make(struct jm_calc *c);
+/* lengths.c; after phases */
+int jm_lengths_make(struct jm_calc *c);
 
 #endif

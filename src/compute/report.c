@@ -254,6 +254,8 @@ static int fill(struct jm_calc *c)
     if (!rc)
         rc = jm_phases_make(c);
     if (!rc)
+        rc = jm_lengths_make(c);
+    if (!rc)
         rc = jm_claims_make(c);
     if (!rc)
         rc = jm_series_make(c);

@@ -282,6 +282,20 @@ struct jm_impact {
     const char *why; /* a sentence: why there is no value; NULL */
 };
 
+/* Successful requests of the measure windows by what they brought and what they got. */
+struct jm_length_cell {
+    int64_t n;             /* requests */
+    int64_t n_energy;      /* of them with an energy of their own */
+    double joules, tokens; /* of those: allocated, over their lives; their output tokens */
+};
+#define JM_LENGTH_BINS 12
+struct jm_length_map {
+    size_t nx, ny;               /* at most JM_LENGTH_BINS each */
+    const double *isl, *osl;     /* edges, nx + 1 and ny + 1 whole numbers: a bin is [edge, next) */
+    struct jm_length_cell *cell; /* ny rows of nx */
+    int64_t unknown;             /* requests whose tokens nobody counted: in no bin */
+};
+
 /* An hour by UTC that measured windows touch, and one factor by time: what was emitted in it. */
 struct jm_hour {
     int factor;          /* of report->factors */
@@ -351,12 +365,13 @@ struct jm_report {
     struct jm_pue pue;      /* that the facility was made with; value 0: none */
     struct jm_kv *declared; /* facts declared when looking at the run, not kept in it */
     size_t n_declared;
-    struct jm_hour *hours; /* of carbon factors by time; by factor, then by time */
+    struct jm_length_map *lengths; /* NULL: no successful request with counted tokens */
+    struct jm_hour *hours;         /* of carbon factors by time; by factor, then by time */
     size_t n_hours, cap_hours;
     struct jm_phases *phases; /* NULL: no requests, or no measure window */
-    const char *impact_note; /* what to know of the boundary they are at; NULL */
-    struct jm_lag_row *lags; /* of a run with steps of load */
-    int lag_reference;       /* channel that lags are behind; -1: the steps themselves */
+    const char *impact_note;  /* what to know of the boundary they are at; NULL */
+    struct jm_lag_row *lags;  /* of a run with steps of load */
+    int lag_reference;        /* channel that lags are behind; -1: the steps themselves */
     size_t n_lags;
     struct jm_passport_used *passports;
     size_t n_passports;

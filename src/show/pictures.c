@@ -11,6 +11,9 @@ const struct jm_picture jm_picture_table[] = {
     {"frontier", "J/token against p99 TPOT and TTFT, with the SLO and the frontier", true, true,
      jm_picture_frontier},
     {"waterfall", "energy from the boards to the facility", false, true, jm_picture_waterfall},
+    {"phases", "energy of prefill, decode and no request", false, true, jm_picture_phases},
+    {"lengths", "J/token by input and output length, with the requests in each bin", false, true,
+     jm_picture_lengths},
     {"trials", "each trial with its interval, the mean over trials, and the drift", false, true,
      jm_picture_trials},
     {"power", "power over time, with windows and gaps", false, false, jm_picture_power},
@@ -33,7 +36,10 @@ int jm_picture_svg(const struct jm_picture *k, const struct jm_picture_of *of, e
     int rc = 0;
     jm_pic_init(&p, k->name);
     k->draw(of, &p);
-    if (p.why.len)
+    out->failed |= p.body.failed || p.why.failed;
+    if (out->failed)
+        rc = jm_str_ok(out, "the picture", err);
+    else if (p.why.len)
         rc = jm_err_set(err, JM_EABSENT, "no picture %s: %s", k->name, p.why.buf);
     else
         jm_pic_finish(&p, true, theme, out);
@@ -61,6 +67,7 @@ void jm_pictures_html(const struct jm_report *r, const struct jm_picture_of *of,
             continue;
         jm_pic_init(&p, k->name);
         k->draw(k->compares && of ? of : &alone, &p);
+        s->failed |= p.body.failed || p.why.failed;
         if (p.why.len) {
             jm_str_addf(&left, "<li><code>%s</code> ", k->name);
             jm_svg_escape(&left, p.why.buf);

@@ -37,6 +37,8 @@ void jm_pictures_html_style(struct jm_str *s);
 /* The pictures, one a file. */
 void jm_picture_frontier(const struct jm_picture_of *of, struct jm_pic *p);
 void jm_picture_waterfall(const struct jm_picture_of *of, struct jm_pic *p);
+void jm_picture_phases(const struct jm_picture_of *of, struct jm_pic *p);
+void jm_picture_lengths(const struct jm_picture_of *of, struct jm_pic *p);
 void jm_picture_trials(const struct jm_picture_of *of, struct jm_pic *p);
 void jm_picture_power(const struct jm_picture_of *of, struct jm_pic *p);
 void jm_picture_carbon(const struct jm_picture_of *of, struct jm_pic *p);

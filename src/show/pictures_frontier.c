@@ -357,6 +357,22 @@ static void table(struct jm_pic *p, const struct cloud *c)
     p->y += 4;
 }
 
+/* Do the medians of the lengths of runs lie further apart than a tenth? */
+static bool other_lengths(const struct jm_picture_of *of, char *said, size_t size)
+{
+    double lo[2] = {INFINITY, INFINITY}, hi[2] = {0, 0};
+    for (size_t i = 0; i < of->n; i++) {
+        const struct jm_dist *d[2] = {&of->report[i]->tokens.isl, &of->report[i]->tokens.osl};
+        for (int k = 0; k < 2; k++)
+            if (d[k]->n > 0 && d[k]->p50 > 0) {
+                lo[k] = fmin(lo[k], d[k]->p50);
+                hi[k] = fmax(hi[k], d[k]->p50);
+            }
+    }
+    snprintf(said, size, "median ISL %.0f to %.0f, OSL %.0f to %.0f", lo[0], hi[0], lo[1], hi[1]);
+    return hi[0] > 1.1 * lo[0] || hi[1] > 1.1 * lo[1];
+}
+
 static void notes(struct jm_pic *p, const struct jm_picture_of *of, const struct cloud *c)
 {
     bool differ = false, sets = false, held = false, invalid = false;
@@ -375,6 +391,10 @@ static void notes(struct jm_pic *p, const struct jm_picture_of *of, const struct
         invalid ? " Dashed: an invalid measurement, never on the frontier." : "");
     if (differ)
         jm_pic_note(p, "Points are held to SLOs of their own, so that no line is drawn for all.");
+    char said[160];
+    if (of->n > 1 && other_lengths(of, said, sizeof said))
+        jm_pic_note(p, "The runs differ in their requests (%s): a part of what is seen here is the load.",
+                    said);
     if (sets)
         jm_pic_note(p, "The points count different devices: compare them only where that is what changed.");
     if (c->elsewhere)
@@ -389,7 +409,6 @@ void jm_picture_frontier(const struct jm_picture_of *of, struct jm_pic *p)
     size_t known = 0;
     if (collect(of, &c)) {
         p->body.failed = true;
-        jm_pic_none(p, "out of memory");
         return;
     }
     for (size_t i = 0; i < c.n; i++) {

@@ -36,6 +36,7 @@ static const struct {
     {".win", "fill:#0072b2;fill-opacity:.08", "fill:#56b4e9;fill-opacity:.12"},
     {".idle", "fill:#5c6670;fill-opacity:.09", "fill:#a3adb6;fill-opacity:.12"},
     {".edge", "stroke:#8b949e;stroke-dasharray:3 3", "stroke:#7d8790"},
+    {".emp", "fill:#5c6670;fill-opacity:.035", "fill:#a3adb6;fill-opacity:.05"},
     {".hole", "fill:#5c6670;fill-opacity:.05;stroke:#8b949e;stroke-dasharray:3 3",
      "fill:#a3adb6;stroke:#7d8790"},
     {".f0", "fill:#0072b2", "fill:#56b4e9"},

@@ -135,7 +135,6 @@ void jm_picture_trials(const struct jm_picture_of *of, struct jm_pic *p)
     s.v = calloc(MOST, sizeof *s.v);
     if (!s.v) {
         p->body.failed = true;
-        jm_pic_none(p, "out of memory");
         return;
     }
     collect(r, head, &s);

@@ -129,6 +129,7 @@ class Wall(unittest.TestCase):
             told = json.loads(joulemark("show", at["m.jmr"], "--json"))
             dom, err, _ = browse(at["m.html"], folder)
             self.assertEqual([line for line in err.splitlines() if "CONSOLE" in line], [])
+            self.assertIn('id="pic-waterfall"', dom)
             parts = {k: re.search(r'<section id="%s">(.*?)</section>' % k, dom, re.S).group(1) for k in ("reconcile", "groups")}
             rows = re.findall(r"<tr><td style", parts["reconcile"])
             self.assertEqual(len(rows), len(told["reconcile"]["rows"]))

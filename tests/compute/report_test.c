@@ -243,6 +243,38 @@ static void windows_of_one_name(void **state)
     syn_end(&s);
 }
 
+/* Bins of powers of two hold 10 and 100 input tokens: 8, 16, 32, 64, 128; 100 output tokens alone one bin. */
+static void lengths(void **state)
+{
+    (void)state;
+    struct syn s;
+    double joules = 0;
+    syn_begin(&s, "lengths");
+    syn_gpu(&s, "GPU-1", 100, -3, 13);
+    syn_window(&s, JM_R_MEASURE, 0, 0, 10);
+    syn_request(&s, 1, 0.1, 0.01, 10, 100);
+    syn_request(&s, 4, 0.1, 0.01, 100, 100);
+    syn_request(&s, 6, 0.1, 0.01, 127, 100);
+    syn_request(&s, 9.5, 0.1, 0.01, 64, 100); /* ends behind the window */
+    syn_failed(&s, 2, 1, JM_END_HTTP_SERVER);
+    syn_report(&s, NULL);
+    const struct jm_length_map *m = s.r->lengths;
+    assert_non_null(m);
+    assert_int_equal(m->nx, 4);
+    assert_int_equal(m->ny, 1);
+    for (int i = 0; i < 5; i++)
+        NEAR(m->isl[i], 8 << i, 1e-9);
+    assert_true(m->osl[0] <= 100 && m->osl[1] > 100);
+    static const int64_t n[] = {1, 0, 0, 2};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(m->cell[i].n, n[i]);
+        assert_true(m->cell[i].n_energy <= n[i]);
+        joules += m->cell[i].joules;
+    }
+    assert_true(joules >= 0 && joules <= 1000.1); /* no more than 100 W x 10 s */
+    syn_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +287,7 @@ int main(void)
         cmocka_unit_test(three_trials),
         cmocka_unit_test(one_joule_once),
         cmocka_unit_test(windows_of_one_name),
+        cmocka_unit_test(lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

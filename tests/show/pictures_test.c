@@ -371,6 +371,83 @@ static void carbon(void **state)
     refused("carbon", &r, "no carbon factor");
 }
 
+/* ISL 64-127 and 128-255 by OSL 16-31: 10 J over 20 tokens, and 5 requests that have no energy. */
+static void lengths(void **state)
+{
+    static const double isl[] = {64, 128, 256}, osl[] = {16, 32};
+    struct jm_length_cell cell[] = {{.n = 2, .n_energy = 2, .joules = 10, .tokens = 20}, {.n = 5}};
+    struct jm_length_map m = {.nx = 2, .ny = 1, .isl = isl, .osl = osl, .cell = cell, .unknown = 3};
+    struct jm_phases ph = {
+        .set = HOSTILE, .method = JM_PHASE_D2, .provenance = JM_P_ALLOCATED, .residual = NAN};
+    struct jm_report r = {.lengths = &m, .phases = &ph};
+    const struct jm_report *one = &r;
+    struct jm_str s;
+    (void)state;
+    draw("lengths", &one, 1, &s);
+    assert_non_null(strstr(s.buf, ">0.500<")); /* 10 / 20 */
+    assert_non_null(strstr(s.buf, ">n 2<"));
+    assert_non_null(strstr(s.buf, ">64–127<"));
+    assert_non_null(strstr(s.buf, ">16–31<"));
+    assert_non_null(strstr(s.buf, "class='hole'"));
+    assert_non_null(strstr(s.buf, "5 of 7 requests have no energy of their own"));
+    assert_non_null(strstr(s.buf, "3 requests are in no bin"));
+    jm_str_release(&s);
+    cell[1].n = 0; /* an empty bin says nothing at all */
+    draw("lengths", &one, 1, &s);
+    assert_null(strstr(s.buf, "class='hole'"));
+    assert_null(strstr(s.buf, ">0<"));
+    jm_str_release(&s);
+    r.lengths = NULL;
+    refused("lengths", &r, "counted");
+}
+
+/* 20 J of prefill, 70 J of decode, 10 J without a request, of 100 J: parts of a line of 832. */
+static void phases(void **state)
+{
+    struct jm_phase_split split = {.window = -1,
+                                   .total_mj = 100000,
+                                   .prefill_mj = 20000,
+                                   .decode_mj = 70000,
+                                   .idle_mj = 10000,
+                                   .share = 20 / 90.0,
+                                   .range = {0.2, 0.25},
+                                   .marginal_prefill = 15,
+                                   .marginal_decode = 60,
+                                   .prefill_tokens = 1000,
+                                   .decode_tokens = 100};
+    struct jm_phases ph = {.set = HOSTILE,
+                           .method = JM_PHASE_D2,
+                           .provenance = JM_P_ALLOCATED,
+                           .residual = .01,
+                           .split = &split,
+                           .n_splits = 1,
+                           .note = HOSTILE};
+    struct jm_report r = {.phases = &ph};
+    const struct jm_report *one = &r;
+    struct jm_str s;
+    double from, y, to;
+    (void)state;
+    draw("phases", &one, 1, &s);
+    assert_float_equal(number(strstr(s.buf, "class='f0'"), "width"), .2 * 832, .01);
+    assert_float_equal(number(strstr(s.buf, "class='f5'"), "x"), 24 + .2 * 832, .01);
+    assert_float_equal(number(strstr(s.buf, "class='f5'"), "width"), .7 * 832, .01);
+    assert_float_equal(number(strstr(s.buf, "class='hole'"), "width"), .1 * 832, .01);
+    /* 20 to 25 % of the 90 J that requests got */
+    const char *w = strstr(s.buf, "class='wh' d='");
+    assert_int_equal(sscanf(w, "class='wh' d='M%lf %lfv10M%lf", &from, &y, &to), 3);
+    assert_float_equal(from, 24 + .2 * .9 * 832, .06);
+    assert_non_null(strstr(s.buf, "not a measurement"));
+    assert_non_null(strstr(s.buf, "method D2"));
+    assert_non_null(strstr(s.buf, ">0.7000<")); /* 70 J / 100 tokens */
+    jm_str_release(&s);
+    split.share = NAN;
+    refused("phases", &r, "no phases");
+    ph.why = "nobody stamped a token";
+    refused("phases", &r, "nobody stamped a token");
+    r.phases = NULL;
+    refused("phases", &r, "no requests");
+}
+
 static void axes(void **state)
 {
     struct jm_axis a = {.from = 0, .to = 100};
@@ -397,8 +474,9 @@ static void axes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(waterfall), cmocka_unit_test(frontier),
-                                       cmocka_unit_test(trials),    cmocka_unit_test(power),
-                                       cmocka_unit_test(carbon),    cmocka_unit_test(axes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waterfall), cmocka_unit_test(frontier), cmocka_unit_test(trials),
+        cmocka_unit_test(power),     cmocka_unit_test(carbon),   cmocka_unit_test(lengths),
+        cmocka_unit_test(phases),    cmocka_unit_test(axes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
