@@ -157,13 +157,14 @@ static void wrapped(struct jm_pic *p, const char *class, double x, double most, 
 void jm_pic_begin(struct jm_pic *p)
 {
     double right = JM_PIC_W - JM_PIC_EDGE;
-    if (p->mark) {
-        double w = jm_pic_width(p->mark, 12) + 18;
+    if (p->mark) { /* beside the title, so that a narrow screen shows it too */
+        double w = jm_pic_width(p->mark, 12) + 18,
+               x = fmin(JM_PIC_EDGE + 1.12 * jm_pic_width(p->title.buf, TITLE) + 16, right - w);
         jm_str_addf(&p->body,
                     "<rect class='mk' x='%.1f' y='17' width='%.1f' height='21' rx='4'/><text class='mt' "
                     "x='%.1f' y='32' text-anchor='middle'>%s</text>",
-                    right - w, w, right - w / 2, p->mark);
-        right -= w + 16;
+                    x, w, x + w / 2, p->mark);
+        right = x - 12;
     }
     jm_str_addf(&p->body, "<text class='t1' x='%.1f' y='35'>", JM_PIC_EDGE);
     cut(&p->body, p->title.buf, TITLE, right - JM_PIC_EDGE);

@@ -119,9 +119,15 @@ void jm_picture_phases(const struct jm_picture_of *of, struct jm_pic *p)
     }
     p->y = y + 20;
     table(p, r);
-    jm_pic_note(p, "An allocation by a stated rule, not a measurement: only the total is measured. Fully "
-                   "loaded: with its "
-                   "share of the idle power. Whisker: interval of the share of prefill, by block bootstrap.");
+    bool whisker = false;
+    for (size_t k = 0; k < rows; k++)
+        whisker |= isfinite(ph->split[k].range.lo) && isfinite(ph->split[k].range.hi);
+    jm_pic_note(p,
+                "An allocation by a stated rule, not a measurement: only the total is measured. Fully "
+                "loaded: with its "
+                "share of the idle power. %s",
+                whisker ? "Whisker: interval of the share of prefill, by block bootstrap."
+                        : "The share of prefill has no interval here.");
     if (ph->n_splits > rows)
         jm_pic_note(p, "%zu more windows are not drawn.", ph->n_splits - rows);
     if (ph->note)
