@@ -39,6 +39,8 @@ const struct jm_check jm_check_table[] = {
      "share by "
      "tokens alone moves tens of per cent to prompts (docs/phases.md)",
      jm_check_phases},
+    {"ladder.power", "levels of a load ladder were reached, and more load took more power",
+     "a ladder says how energy follows the load; a level that something disturbed bends it", jm_check_ladder},
     {"clock.step", "no clock step or suspend inside a window",
      "wall-clock steps and suspends tear energy and tokens apart (sgl-project/sglang issue 6177)",
      jm_check_clock},
@@ -201,6 +203,13 @@ const struct jm_finding_kind jm_finding_table[] = {
     {"phases.fallback", "phases", JM_CONCERNS_LOAD, "info",
      "shared by time or by token instead of by regression, and why"},
     {"phases.closure", "phases", JM_CONCERNS_LOAD, "error", "the parts of an energy do not add up to it"},
+    {"ladder.power", "ladder.power", JM_CONCERNS_ENERGY, "warning",
+     "a level drew more power than the next higher one, beyond their intervals"},
+    {"ladder.unreached", "ladder.power", JM_CONCERNS_LOAD, "warning",
+     "a level at which a tenth and more of what was offered was not answered"},
+    {"ladder.failed", "ladder.power", JM_CONCERNS_LOAD, "error", "a level at which no request succeeded"},
+    {"ladder.incomplete", "ladder.power", JM_CONCERNS_ALL, "warning",
+     "levels of the plan that were not measured"},
     {"clock.suspend", "clock.step", JM_CONCERNS_ALL, "error", "the machine slept inside a window"},
     {"clock.step", "clock.step", JM_CONCERNS_ALL, "warning", "the wall clock stepped inside a window"},
     {"record.changed", "record.changed", JM_CONCERNS_ENERGY, "warning",
@@ -577,6 +586,46 @@ static enum jm_validity overall(const struct jm_report *r)
     return worst;
 }
 
+static void worse(struct jm_result *x, const struct jm_result *of)
+{
+    if (of->q.validity > x->q.validity) {
+        x->q.validity = of->q.validity;
+        x->q.reasons = of->q.reasons;
+    }
+}
+
+/* A figure of a ladder is as valid as the windows that it is made of; what is made of all levels as the
+ * worst.
+ */
+static void judge_ladder(struct jm_report *r)
+{
+    struct jm_ladder *l = r->ladder;
+    struct jm_result *of_all[] = {&l->overall, &l->overall_q, &l->day.energy, &l->day.output,
+                                  &l->day.qualified};
+    for (size_t k = 0; k < l->n; k++)
+        for (int f = 0; f < JM_LF_COUNT; f++) {
+            struct jm_result *x = &l->level[k].x[f];
+            if (!x->metric)
+                continue;
+            x->q.validity = x->q.have ? JM_V_VALID : JM_V_INVALID;
+            for (size_t i = 0; i < r->n_results; i++) {
+                const struct jm_result *y = &r->results[i];
+                if (y->window >= 0 && l->of_window[y->window] == (int)k && y->q.boundary == x->q.boundary &&
+                    strcmp(y->metric, x->metric) == 0 &&
+                    (isnan(x->quantile) ? isnan(y->quantile) : y->quantile == x->quantile))
+                    worse(x, y);
+            }
+        }
+    for (size_t i = 0; i < sizeof of_all / sizeof *of_all; i++) {
+        if (!of_all[i]->metric)
+            continue;
+        of_all[i]->q.validity = of_all[i]->q.have ? JM_V_VALID : JM_V_INVALID;
+        for (size_t k = 0; of_all[i]->q.have && k < l->n; k++)
+            if (l->level[k].x[JM_LF_POWER].metric)
+                worse(of_all[i], &l->level[k].x[JM_LF_POWER]);
+    }
+}
+
 int jm_audit(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
     struct index ix;
@@ -600,6 +649,8 @@ int jm_audit(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
     for (size_t i = 0; !rc && i < r->n_sliced; i++)
         rc = judge(r, &ix, &r->sliced[i], err);
     index_release(&ix);
+    if (!rc && r->ladder)
+        judge_ladder(r);
     for (size_t i = 0; !rc && i < r->n_impacts; i++) { /* no better than the energy that they are made of */
         struct jm_impact *m = &r->impacts[i];
         const struct jm_quantity *q = &r->results[m->base].q;

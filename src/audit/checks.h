@@ -16,9 +16,11 @@ int jm_check_tolerance(const struct jm_run *run, struct jm_report *r,
                        struct jm_err *err); /* checks_bound.c */
 int jm_check_trials(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_trials_drift(const struct jm_run *run, struct jm_report *r,
-                          struct jm_err *err); /* checks_phases.c */
+                          struct jm_err *err); /* checks_trials.c */
+/* checks_phases.c */
 int jm_check_phases(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
-/* checks_energy.c */
+/* checks_ladder.c */
+int jm_check_ladder(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_clock(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_changed(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 /* checks_energy.c */

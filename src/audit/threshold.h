@@ -43,6 +43,11 @@
 #define JM_TH_TRIALS_DRIFT_P 0.05
 /* Measured seconds from which on a run is expected to tell phases apart. */
 #define JM_TH_PHASES_S 60
+/* A level of a ladder that draws more power than the one above it: single GPUs differ by less between two
+ * minutes at one load; and how much of what was offered must be answered (with an open loop at or below the
+ * capacity all of it is, but for what is under way at the edges). */
+#define JM_TH_LADDER_POWER   0.01
+#define JM_TH_LADDER_REACHED 0.10
 /* Share of failed requests that is a warning, and an error. */
 #define JM_TH_FAILED_WARN  0.01
 #define JM_TH_FAILED_ERROR 0.50

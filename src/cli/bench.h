@@ -14,11 +14,11 @@ struct jm_bench_opts {
     double rate;               /* 0: closed loop */
     struct jm_length isl, osl; /* none: 512 and 128, or as a file says */
     struct jm_shape_opts shape;
-    int64_t trials, requests, threads;
+    int64_t requests, threads;
     int64_t idle, warmup, duration, drain; /* warmup, duration -1: as the plan needs */
-    int64_t cool_down;                     /* before each slice in turn but the first; 0: none */
-    double cool_to;                        /* degrees Celsius at which it ends; NAN: time alone */
-    int order;                             /* enum jm_bench_order (benchorder.h) */
+    struct jm_plan_run how;                /* trials, order, pauses; a plan's file may say them too */
+    bool ladder, bursts;
+    int64_t burst; /* ns, length of a burst; 0: not said */
     int64_t connect, header, stall, total;
     double temperature;
     int counts; /* enum jm_load_counts */

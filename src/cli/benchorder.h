@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In which order slices come that are measured one after the other, trial by trial: as written each time;
- * forth and back (A B, B A), which is free of a linear drift; or drawn anew for each trial. */
+/* In which order slices or levels come that are measured one after the other (enum jm_bench_order). */
 #ifndef JM_CLI_BENCHORDER_H
 #define JM_CLI_BENCHORDER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum jm_bench_order { JM_ORDER_WRITTEN, JM_ORDER_ABBA, JM_ORDER_RANDOM };
-#define JM_BENCH_ORDERS "as-written|abba|random"
+#include "load/plan.h"
 
 const char *jm_bench_order_name(enum jm_bench_order o);
 /* order: n indices of slices. The same trial and seed give the same one. */

@@ -36,6 +36,16 @@ int jm_bench_parse_think(void *at, const char *text, struct jm_err *err)
     return jm_think_parse(at, text, err);
 }
 
+int jm_bench_parse_until(void *at, const char *text, struct jm_err *err)
+{
+    return jm_until_parse(at, text, err);
+}
+
+int jm_bench_parse_levels(void *at, const char *text, struct jm_err *err)
+{
+    return jm_levels_parse(at, text, err);
+}
+
 static bool level(struct jm_span s, double *v, bool *users)
 {
     int64_t n;
@@ -112,8 +122,8 @@ static int arrivals(const struct jm_bench_opts *o, struct jm_slice *l, struct jm
 {
     enum { POISSON, CONSTANT, GAMMA };
     const struct jm_shape_opts *s = &o->shape;
-    bool open = o->rate > 0 || (s->ramp.given && !s->ramp.users);
-    l->rate = o->rate;
+    bool open = o->rate > 0 || o->ladder || (s->ramp.given && !s->ramp.users);
+    l->rate = o->ladder && !(o->rate > 0) ? 1 : o->rate; /* a ladder scales it */
     l->arrive = open ? JM_ARRIVE_POISSON : JM_ARRIVE_CLOSED;
     if (s->trace && !open && !o->concurrency && !s->ramp.given) {
         l->arrive = JM_ARRIVE_TRACE;

@@ -41,6 +41,8 @@ int jm_bench_parse_length(void *at, const char *text, struct jm_err *err);
 int jm_bench_parse_prefix(void *at, const char *text, struct jm_err *err);
 int jm_bench_parse_cancel(void *at, const char *text, struct jm_err *err);
 int jm_bench_parse_think(void *at, const char *text, struct jm_err *err);
+int jm_bench_parse_until(void *at, const char *text, struct jm_err *err);
+int jm_bench_parse_levels(void *at, const char *text, struct jm_err *err);
 int jm_bench_parse_ramp(void *at, const char *text, struct jm_err *err);
 /* Rows for the member m (a struct jm_shape_opts) of struct s. */
 #define JM_OPTS_ARRIVE(s, m)                                                                                 \

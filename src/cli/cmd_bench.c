@@ -101,7 +101,7 @@ static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
     if (!cli->n_operands)
         return jm_err_set(err, JM_EUSAGE, "too few arguments; usage: joulemark bench %s", jm_cmd_bench.usage);
     if (!o->bench.duration)
-        o->bench.duration = 60 * JM_NS_PER_S;
+        o->bench.duration = -1; /* as the plan needs */
     if (o->hosts)
         return bench_hosts(cli, o, err);
     if (o->group.n || o->role.n || o->ssh)
@@ -123,16 +123,19 @@ static const struct jm_opt table[] = {
     JM_OPTS_ARRIVE(opts, bench.shape),
     {"duration", 't', JM_OPT_DURATION, AT(duration), 1e8, 86400e9, .help = "Length of a measured window.",
      .deflt = "60s; a trace, ramp or scenario to its end"},
-    {"trials", 'n', JM_OPT_INT, AT(trials), 1, 1000, .help = "Measured windows, one after the other.",
-     .deflt = "1"},
-    {"order", 0, JM_OPT_ENUM, AT(order), .choices = JM_BENCH_ORDERS,
-     .help = "Slices one after the other: their order in each trial; abba (forth and back) is free of a "
-             "linear drift, "
-             "random is drawn from --seed.",
+    {"trials", 'n', JM_OPT_INT, AT(how.trials), 1, 1000, .help = "Measured windows, one after the other.",
+     .deflt = "1; with --until 30 at the most"},
+    {"until", 0, JM_OPT_PARSE, AT(how.until), .arg = "PERCENT", .parse = jm_bench_parse_until,
+     .help = "Trials until the half width of J/token is so small a part of it (2%), five at least; they end "
+             "by the width alone, never by what a comparison says."},
+    {"order", 0, JM_OPT_ENUM, AT(how.order), .choices = JM_BENCH_ORDERS,
+     .help = "What comes in turn (slices, levels): its order in each trial; abba (forth and back) is free of "
+             "a linear drift, random is drawn from --seed.",
      .deflt = "as-written"},
-    {"cool-down", 0, JM_OPT_DURATION, AT(cool_down), 0, 3600e9,
-     .help = "Slices one after the other: pause between them without load.", .deflt = "none"},
-    {"cool-to", 0, JM_OPT_NUM, AT(cool_to), 0, 150, .arg = "CELSIUS",
+    {"cool-down", 0, JM_OPT_DURATION, AT(how.cool_down), 0, 3600e9,
+     .help = "Pause without load between slices, levels or trials; the load begins anew after it.",
+     .deflt = "none"},
+    {"cool-to", 0, JM_OPT_NUM, AT(how.cool_to), 0, 150, .arg = "CELSIUS",
      .help = "End that pause once no device is hotter; --cool-down is then the longest.",
      .deflt = "5m at the longest"},
     {"requests", 0, JM_OPT_INT, AT(requests), 1, 1e9,
@@ -143,6 +146,19 @@ static const struct jm_opt table[] = {
      .help = "Loaded idle measured before the load, for the net figures.", .deflt = "5s"},
     {"drain", 0, JM_OPT_DURATION, AT(drain), 0, 86400e9,
      .help = "Longest time to follow what is in flight at the end.", .deflt = "60s"},
+    {"ladder", 0, JM_OPT_FLAG, AT(ladder), .group = "Load ladder and calibration",
+     .help = "Find the capacity (under --slo-ttft, --slo-tpot where given), then measure levels of it, and "
+             "loaded idle: joules per qualified token by load."},
+    {"levels", 0, JM_OPT_PARSE, AT(how), .arg = "PERCENTS", .parse = jm_bench_parse_levels,
+     .help = "Of the ladder: percent of the capacity, 0 for loaded idle.",
+     .deflt = "100,90,80,70,60,50,40,30,20,10,0"},
+    {"capacity", 0, JM_OPT_RATE, AT(how.capacity), 1e-4, 1e6,
+     .help = "Of the ladder: requests a second that are 100 %, so that none is looked for."},
+    {"probe", 0, JM_OPT_DURATION, AT(how.probe), 1e8, 3600e9,
+     .help = "Of the ladder: each step of the search for the capacity.", .deflt = "10s"},
+    {"phase-bursts", 0, JM_OPT_FLAG, AT(bursts),
+     .help = "Before the load: a burst of prefill and one of decode alone, to tell their energies apart."},
+    {"burst-length", 0, JM_OPT_DURATION, AT(burst), 1e9, 3600e9, .help = "Of each burst.", .deflt = "10s"},
     {"isl", 0, JM_OPT_PARSE, AT(isl), .arg = "LENGTH", .parse = jm_bench_parse_length,
      .group = "What is asked",
      .help = "Synthetic prompts: input tokens: 512, 64..1024, or \"lognormal MEDIAN SIGMA\".",
@@ -228,11 +244,14 @@ const struct jm_cmd jm_cmd_bench = {
                    "their joules. An endpoint "
                    "on another host gets latencies but no energy per token: the meters are not at it.\n\n"
                    "Ends with 3 when the measurement is invalid or no meter could be read.",
-    .examples = "joulemark bench http://127.0.0.1:8000 -c 32 -n 3 --slo-ttft 500ms\n"
-                "joulemark bench http://127.0.0.1:8000 --rate 4/s --prompts my.jsonl --json\n"
-                "joulemark bench http://127.0.0.1:8000 --trace azure.csv --time-scale 2\n"
-                "joulemark bench http://127.0.0.1:8000 --slices examples/slices.yaml\n"
-                "joulemark bench --selfcheck --streams 1,100,1000",
+    .examples =
+        "joulemark bench http://127.0.0.1:8000 -c 32 -n 3 --slo-ttft 500ms\n"
+        "joulemark bench http://127.0.0.1:8000 --rate 4/s --prompts my.jsonl --json\n"
+        "joulemark bench http://127.0.0.1:8000 --trace azure.csv --time-scale 2\n"
+        "joulemark bench http://127.0.0.1:8000 --slices examples/slices.yaml\n"
+        "joulemark bench http://127.0.0.1:8000 -c 32 --until 2% # trials until J/token is known to 2 %\n"
+        "joulemark bench http://127.0.0.1:8000 --ladder --slo-ttft 500ms # 100 to 10 % of its capacity\n"
+        "joulemark bench --selfcheck --streams 1,100,1000",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = init,

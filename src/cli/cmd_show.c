@@ -116,6 +116,9 @@ static const struct jm_opt table[] = {
      .help = "Add where the joules went: to prefill, decode and single requests. An allocation of measured "
              "energy "
              "by a stated method, with its residual; not a measurement."},
+    {"diurnal", 0, JM_OPT_STR, offsetof(struct opts, present.diurnal), .arg = "FILE",
+     .help = "Of a load ladder: a day of your own load, as CSV with hour and load (part of the capacity) or "
+             "requests_per_s: its energy and joules a token."},
     JM_OPTS_CALIBRATION(opts, present),
     JM_OPTS_PRESENT(opts, present),
     JM_OPTS_SLO(opts, present),
@@ -144,6 +147,8 @@ const struct jm_cmd jm_cmd_show = {
         "joulemark show run.jmr --calibration node.jmcal # the wall of a run that knows only its GPUs\n"
         "joulemark show run.jmr --carbon FR,DE,ES --price FR=0.058,DE=0.091 --pue 1.4 # money and carbon\n"
         "joulemark show run.jmr --picture waterfall -o waterfall.png # one picture\n"
+        "joulemark show ladder.jmr --diurnal day.csv # a day of your load, from the levels of bench "
+        "--ladder\n"
         "joulemark show run.jmr --format csv -o run.csv # every result, one a line",
     .opts = table,
     .opts_size = sizeof(struct opts),

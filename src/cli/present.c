@@ -17,6 +17,7 @@
 #include "record/record.h"
 #include "show/explain.h"
 #include "show/show.h"
+#include "wire/diurnal.h"
 #include "wire/factorfile.h"
 
 #include "base/banned.h"
@@ -94,6 +95,7 @@ struct carried {
     struct jm_passport_file *passport;
     size_t n;
     struct jm_factor_set factors;
+    struct jm_diurnal diurnal;
     char note[JM_CAL_NOTE];
 };
 
@@ -233,6 +235,24 @@ static int factors(const struct jm_run *run, const struct jm_present *p, struct 
     return rc;
 }
 
+#define DIURNAL_BYTES ((size_t)4 << 20)
+
+static int diurnal(const struct jm_present *p, struct carried *x, struct jm_compute_opts *o,
+                   struct jm_err *err)
+{
+    struct jm_str text;
+    if (!p->diurnal)
+        return 0;
+    jm_str_init(&text);
+    int rc = jm_file_read(p->diurnal, DIURNAL_BYTES, &text, err);
+    if (!rc && (rc = jm_diurnal_read(jm_str_span(&text), &x->diurnal, err)))
+        jm_err_prefix(err, "--diurnal %s", p->diurnal);
+    jm_str_release(&text);
+    o->diurnal = &x->diurnal;
+    o->diurnal_file = p->diurnal;
+    return rc;
+}
+
 /* The calibration that is to be carried to the run, held against it. */
 static int carry(const struct jm_run *run, const struct jm_present *p, struct carried *x,
                  struct jm_compute_opts *o, struct jm_err *err)
@@ -242,6 +262,8 @@ static int carry(const struct jm_run *run, const struct jm_present *p, struct ca
     int rc = passports(run, p, x, o, err);
     if (!rc)
         rc = factors(run, p, x, o, err);
+    if (!rc)
+        rc = diurnal(p, x, o, err);
     if (rc)
         return rc;
     if (!p->calibration)
@@ -273,6 +295,7 @@ static void carried_release(struct carried *x)
         jm_passport_release(&x->passport[i].p);
     free(x->passport);
     jm_factor_set_release(&x->factors);
+    jm_diurnal_release(&x->diurnal);
 }
 
 int jm_present_report(const struct jm_run *run, const struct jm_present *p, struct jm_report **report,

@@ -22,7 +22,8 @@ struct jm_present {
     bool allow_machine, allow_driver;
     struct jm_opt_list carbon, price, factors;
     const char *zoneinfo;
-    double wue; /* L/kWh, 0: not given */
+    const char *diurnal; /* file of a load curve; NULL: none */
+    double wue;          /* L/kWh, 0: not given */
     struct jm_embodied embodied;
     bool all, ascii, no_script, reconcile, phases;
     const char *explain; /* show: a metric, NULL otherwise */

@@ -153,6 +153,15 @@ int jm_results_between(struct jm_calc *c, const struct jm_calc_window *w, const 
 int jm_results_trials(struct jm_calc *c);
 /* compute/impact.c: what the results cost and emit. After the results over trials. */
 int jm_impacts_make(struct jm_calc *c);
+/* compute/ladder.c: levels of load, and a day made of them. After the results of the windows. JM_EUSAGE: a
+ * load curve was given and the run has no levels. */
+int jm_ladder_make(struct jm_calc *c);
+/* compute/ladder_day.c: of the levels' power and tokens/s by trial; v[trial * n + level]. */
+struct jm_ladder_cell {
+    double power, half;       /* W, its half width; NAN */
+    double tokens, qualified; /* a second; NAN */
+};
+int jm_ladder_day_make(struct jm_calc *c, struct jm_ladder *l, const struct jm_ladder_cell *v, size_t trials);
 /* compute/groups.c: replicas and pools of a merged run. */
 int jm_groups_make(struct jm_calc *c);
 /* The facts of the tree as if only the GPUs of groups with this role (and name, unless NULL) served, until

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "model/diurnal.h"
 #include "model/embodied.h"
 #include "model/factor.h"
 #include "model/pue.h"
@@ -31,7 +32,7 @@ struct jm_compute_opts {
     bool profile_given; /* false: mlperf for imported MLPerf sessions, else the strictest whose window length
                            fits */
     struct jm_slo slo;
-    bool slo_given;    /* for every request, also of slices that have a contract of their own in the run */
+    bool slo_given; /* for every request, also of slices that have a contract of their own in the run */
     const struct jm_slice_slo *slice_slo; /* of slices, before slo and what the run says */
     size_t n_slice_slo;
     double level;      /* of intervals; 0: 0.95 */
@@ -50,6 +51,8 @@ struct jm_compute_opts {
     double wue;                          /* of the site, L a kWh of IT energy; NAN */
     struct jm_embodied embodied;         /* mass 0: none */
     bool no_phases;                      /* no allocation to prefill, decode and requests */
+    const struct jm_diurnal *diurnal;    /* load curve for a ladder's levels; NULL: none */
+    const char *diurnal_file;            /* its name */
     int columns;                         /* of series for pictures; 0: 800 */
 };
 

@@ -5,6 +5,8 @@
 
 #include "compute/calc.h"
 
+/* compute/trials.c: of intervals over trials, sequential where their number followed their scatter. */
+const char *jm_trials_method(const struct jm_calc *c);
 double jm_calc_level(const struct jm_calc *c);
 /* A result row of the metric in the window (w NULL: whole run) at the cut's boundary (cut NULL: none). NULL:
  * no memory. */

@@ -250,6 +250,8 @@ static int fill(struct jm_calc *c)
     if (!rc)
         rc = jm_impacts_make(c);
     if (!rc)
+        rc = jm_ladder_make(c);
+    if (!rc)
         rc = jm_groups_make(c);
     if (!rc)
         rc = jm_phases_make(c);

@@ -11,6 +11,11 @@
 
 #include "base/banned.h"
 
+const char *jm_trials_method(const struct jm_calc *c)
+{
+    return jm_run_env(c->run, "plan.until_percent") ? "t over trials, sequential" : "t over trials";
+}
+
 static int order(double a, double b)
 {
     return isnan(a) || isnan(b) ? isnan(b) - isnan(a) : (a > b) - (a < b);
@@ -91,7 +96,7 @@ static int one(struct jm_calc *c, const struct entry *e, const struct group *g, 
     x->q.boundary = first.q.boundary;
     x->q.have = true;
     x->q.value = mean;
-    x->q.u = (struct jm_uncertainty){in.lo, in.hi, in.level, in.dof, "t over trials", "repeats", ""};
+    x->q.u = (struct jm_uncertainty){in.lo, in.hi, in.level, in.dof, jm_trials_method(c), "repeats", ""};
     x->set = first.set;
     x->quantile = first.quantile;
     x->instrument = first.instrument;

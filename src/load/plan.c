@@ -27,7 +27,10 @@ void jm_slice_init(struct jm_slice *s)
 
 struct jm_plan *jm_plan_new(void)
 {
-    return calloc(1, sizeof(struct jm_plan));
+    struct jm_plan *p = calloc(1, sizeof *p);
+    if (p)
+        jm_plan_run_init(&p->run);
+    return p;
 }
 
 void jm_plan_free(struct jm_plan *p)

@@ -71,9 +71,30 @@ struct jm_slice {
     bool trace_sessions;                  /* conversations of the file are sent turn by turn */
 };
 
+/* In which order things come that are measured one after the other, trial by trial: as written each time;
+ * forth and back (A B, B A), which is free of a linear drift; or drawn anew for each trial. */
+enum jm_bench_order { JM_ORDER_WRITTEN, JM_ORDER_ABBA, JM_ORDER_RANDOM };
+#define JM_BENCH_ORDERS "as-written|abba|random"
+
+/* How a plan is measured: what its file says beside the slices, or the command line. */
+#define JM_LEVELS_MOST 64
+struct jm_plan_run {
+    int64_t trials;               /* 0: not said */
+    int order;                    /* enum jm_bench_order; -1: not said */
+    int64_t cool_down;            /* ns; -1: not said */
+    double cool_to;               /* degrees Celsius; NAN */
+    double until;                 /* 0.02: trials until the half width is 2 % of the mean; NAN */
+    int64_t duration, warmup;     /* of a window, before it; ns; -1: not said */
+    double level[JM_LEVELS_MOST]; /* ladder: percent of the capacity, as written; 0: loaded idle */
+    size_t levels;                /* 0: no ladder */
+    double capacity;              /* requests/s; 0: to be found */
+    int64_t probe;                /* ns, of a step of the search for it; -1: not said */
+};
+
 struct jm_plan {
     struct jm_slice *slice;
     size_t slices;
+    struct jm_plan_run run;
     bool sequential;                 /* one slice after the other, each in a window of its own */
     char scenario[32];               /* "mlperf-server", "mlperf-offline", "" */
     char label[48];                  /* what a result of it may be called */
@@ -84,6 +105,12 @@ struct jm_plan {
 };
 
 void jm_slice_init(struct jm_slice *s);
+void jm_plan_run_init(struct jm_plan_run *r);
+/* "2 %": above 0, at most 50 %. */
+int jm_until_parse(double *out, const char *text, struct jm_err *err);
+/* "100,75,50,25,0": percent of the capacity, each once, 0 (loaded idle) to 150; "true" or "default": 100,90,
+ * ... 10,0. */
+int jm_levels_parse(struct jm_plan_run *out, const char *text, struct jm_err *err);
 struct jm_plan *jm_plan_new(void);
 void jm_plan_free(struct jm_plan *p);
 struct jm_plan *jm_plan_copy(const struct jm_plan *p); /* NULL without memory */

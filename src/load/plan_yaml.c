@@ -38,6 +38,7 @@ struct in_slice {
 struct in_plan {
     const char *name;
     bool sequential;
+    struct jm_plan_run run;
     struct in_slice *slice[JM_SLICES_MOST];
     size_t slices;
 };
@@ -142,11 +143,33 @@ static int add_slice(void *base, size_t line, void **item, struct jm_err *err)
 }
 static const struct jm_opt_maps slice_maps = {slice_table, add_slice};
 
+static int parse_until(void *at, const char *text, struct jm_err *err)
+{
+    return jm_until_parse(at, text, err);
+}
+
+static int parse_levels(void *at, const char *text, struct jm_err *err)
+{
+    return jm_levels_parse(at, text, err);
+}
+
 #define P(f) offsetof(struct in_plan, f)
 static const struct jm_opt plan_table[] = {
     {"name", 0, JM_OPT_STR, P(name), .help = "Of the plan."},
     {"sequential", 0, JM_OPT_FLAG, P(sequential),
      .help = "One slice after the other, each in a window of its own."},
+    {"trials", 0, JM_OPT_INT, P(run.trials), 1, 1000, .help = "Measured windows of each."},
+    {"until", 0, JM_OPT_PARSE, P(run.until), .arg = "PERCENT", .parse = parse_until,
+     .help = "Trials until the half width of J/token is so narrow."},
+    {"order", 0, JM_OPT_ENUM, P(run.order), .choices = JM_BENCH_ORDERS, .help = "Of what comes in turn."},
+    {"cool-down", 0, JM_OPT_DURATION, P(run.cool_down), 0, 3600e9, .help = "Pause without load."},
+    {"cool-to", 0, JM_OPT_NUM, P(run.cool_to), 0, 150, .help = "Temperature that ends it."},
+    {"duration", 0, JM_OPT_DURATION, P(run.duration), 1e8, 86400e9, .help = "Of a measured window."},
+    {"warmup", 0, JM_OPT_DURATION, P(run.warmup), 0, 86400e9, .help = "Load before it."},
+    {"ladder", 0, JM_OPT_PARSE, P(run), .arg = "LEVELS", .parse = parse_levels,
+     .help = "true, or percent of the capacity: 100,75,50,25,0."},
+    {"capacity", 0, JM_OPT_RATE, P(run.capacity), 1e-4, 1e6, .help = "Of the ladder; else it is found."},
+    {"probe", 0, JM_OPT_DURATION, P(run.probe), 1e8, 3600e9, .help = "Each step of that search."},
     {"slices", 0, JM_OPT_MAPS, .maps = &slice_maps, .help = "The slices."},
     {NULL}};
 
@@ -305,6 +328,7 @@ static int convert(struct jm_plan *p, const struct where *w, struct jm_err *err)
 int jm_plan_yaml(struct jm_span text, const char *file, struct jm_plan **out, struct jm_err *err)
 {
     struct in_plan in = {0};
+    jm_plan_run_init(&in.run);
     struct jm_opt_arena *arena = NULL;
     struct jm_plan *p = NULL;
     int rc = jm_opt_yaml(plan_table, &in, text, file, &arena, err);
@@ -318,6 +342,7 @@ int jm_plan_yaml(struct jm_span text, const char *file, struct jm_plan **out, st
     }
     if (rc == 0) {
         p->sequential = in.sequential;
+        p->run = in.run;
         if ((rc = jm_plan_check(p, err)))
             jm_err_prefix(err, "%s", file);
     }

@@ -309,6 +309,50 @@ struct jm_hour {
     bool even;           /* the joules of a window were spread evenly over its time */
 };
 
+/* A load ladder: what was measured at shares of the capacity (docs/load.md). */
+enum jm_ladder_figure {
+    JM_LF_RATE, /* requests_per_s */
+    JM_LF_TOKENS,
+    JM_LF_POWER,
+    JM_LF_OUTPUT,    /* j_per.output_token */
+    JM_LF_QUALIFIED, /* j_per.qualified_token */
+    JM_LF_ATTAINMENT,
+    JM_LF_TTFT, /* p99 */
+    JM_LF_TPOT, /* p99 */
+    JM_LF_COUNT
+};
+struct jm_ladder_level {
+    double percent;                  /* of the capacity; 0: loaded idle */
+    double offered;                  /* requests/s */
+    int window, windows;             /* the first one, in report->windows; how many: one a trial */
+    struct jm_result x[JM_LF_COUNT]; /* of the window, or over trials; metric NULL: there is none */
+};
+/* A day (or week) of an operator's load curve, interpolated between levels. */
+struct jm_ladder_day {
+    const char *file;                        /* NULL: no curve was given */
+    bool share;                              /* the curve is in parts of the capacity */
+    double hours;                            /* it covers */
+    size_t steps, at_level, between, beyond; /* beyond: outside of the measured levels, refused */
+    double beyond_least, beyond_most;        /* loads of those, percent; NAN */
+    double missed; /* of the power of the inner levels, each left out and interpolated from its neighbours:
+                      the worst error, a part; NAN: there are no three levels */
+    struct jm_result energy, output, qualified; /* kWh a day, J/token; metric NULL: none */
+};
+struct jm_ladder {
+    double capacity;               /* requests/s; NAN not known */
+    const char *by;                /* how it was found; NULL */
+    const char *planned;           /* the levels that there should be; NULL */
+    enum jm_boundary boundary;     /* of its energies */
+    const char *set;               /* NULL: no level has a power */
+    bool contract;                 /* qualified tokens are told */
+    struct jm_ladder_level *level; /* highest first */
+    size_t n;
+    int *of_window;                      /* level of each window, -1 */
+    struct jm_result overall, overall_q; /* tokens_per_j over all levels; metric NULL: none */
+    double idle_share;                   /* power at loaded idle / at the highest level; NAN */
+    struct jm_ladder_day day;
+};
+
 struct jm_report {
     /* run */
     const char *id, *label, *file, *sha256 /* NULL: not sealed */, *created, *kind /* recorded|imported */,
@@ -358,6 +402,7 @@ struct jm_report {
     struct jm_claim *claims; /* of an imported run */
     size_t n_claims;
     bool has_requests;
+    struct jm_ladder *ladder; /* NULL: the run has no levels of load */
     struct jm_factor *factors; /* what energies were multiplied by, without their steps */
     size_t n_factors;
     struct jm_impact *impacts;

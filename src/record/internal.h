@@ -154,7 +154,8 @@ enum jm_item_kind {
     JM_I_RAW,
     JM_I_WINDOW_OPEN,
     JM_I_WINDOW_CLOSE,
-    JM_I_CHANNEL
+    JM_I_CHANNEL,
+    JM_I_COPY
 };
 
 struct jm_item {
@@ -218,7 +219,9 @@ struct jm_recorder {
     size_t n_wire;
     size_t n_meters; /* rows, with those that could not be opened */
     struct jm_str why;
-    struct jm_err error;  /* first failed write, under lock */
+    struct jm_err error; /* first failed write, under lock */
+    bool copied;         /* the copy that was asked for is made, or copy_err says why not; under lock */
+    struct jm_err copy_err;
     pthread_mutex_t lock; /* queue, error */
     pthread_cond_t room;
     struct jm_item *head, **tail;

@@ -52,6 +52,17 @@ int jm_record_error(struct jm_recorder *r, struct jm_err *err)
     return rc;
 }
 
+static void copy_file(struct jm_recorder *r, const char *path)
+{
+    struct jm_err e = {0};
+    jm_run_copy(r->w, jm_clock_mono(&r->clock), path, &e);
+    pthread_mutex_lock(&r->lock);
+    r->copy_err = e;
+    r->copied = true;
+    pthread_cond_broadcast(&r->room);
+    pthread_mutex_unlock(&r->lock);
+}
+
 static void write_item(struct jm_recorder *r, const struct jm_item *it)
 {
     struct jm_err e = {0};
@@ -72,6 +83,7 @@ static void write_item(struct jm_recorder *r, const struct jm_item *it)
     }
     case JM_I_WINDOW_OPEN: rc = jm_run_open_window(r->w, &it->window, &e); break;
     case JM_I_WINDOW_CLOSE: rc = jm_run_close_window(r->w, (int)it->id, it->t1, &e); break;
+    case JM_I_COPY: copy_file(r, it->a.p); break;
     case JM_I_CHANNEL: rc = jm_run_update_channel(r->w, &it->channel, &e); break;
     }
     if (rc < 0)
@@ -195,6 +207,28 @@ int jm_recorder_env(struct jm_recorder *r, const char *key, const char *value)
     if (!key || !*key || !value)
         return JM_EINVAL;
     return jm_record_push(r, jm_item_new(JM_I_ENV, key, strlen(key), value, strlen(value)));
+}
+
+int jm_recorder_copy(struct jm_recorder *r, const char *path, struct jm_err *err)
+{
+    pthread_mutex_lock(&r->lock);
+    r->copied = false;
+    pthread_mutex_unlock(&r->lock);
+    int rc = jm_record_push(r, jm_item_new(JM_I_COPY, path, strlen(path), NULL, 0));
+    if (rc)
+        return jm_record_error(r, err) ? rc : jm_err_set(err, rc, "the recording cannot be copied any more");
+    jm_record_wake(r);
+    pthread_mutex_lock(&r->lock);
+    while (!r->copied && !r->error.code && !r->closed)
+        pthread_cond_wait(&r->room, &r->lock);
+    struct jm_err e = r->copied ? r->copy_err : r->error;
+    bool lost = !r->copied && !e.code;
+    pthread_mutex_unlock(&r->lock);
+    if (lost)
+        return jm_err_set(err, JM_ESTATE, "the recording ended before it was copied");
+    if (e.code && err)
+        *err = e;
+    return e.code;
 }
 
 int jm_recorder_scrape(struct jm_recorder *r, const char *url, int64_t t0, int64_t t1, struct jm_span text)

@@ -82,6 +82,9 @@ int jm_recorder_passport(struct jm_recorder *r, const struct jm_passport_file *p
                          struct jm_err *err);
 /* Beside steps of load: instruments that refresh slowly are read several times a refresh. */
 void jm_recorder_fine(struct jm_recorder *r, bool on);
+/* A file of its own that holds all of the recording up to now: windows that ended, and what was handed over
+ * before. It is not sealed and is the caller's to remove. path must not exist. Not from a load thread. */
+int jm_recorder_copy(struct jm_recorder *r, const char *path, struct jm_err *err);
 /* Pids of the endpoint: which GPUs do they use? Writes env "sut.*"; returns the number of GPUs found, 0:
  * none, or a negative error when that cannot be known. */
 int jm_recorder_find_sut(struct jm_recorder *r, const int64_t *pids, size_t n, struct jm_err *err);

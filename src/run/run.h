@@ -110,6 +110,9 @@ int jm_run_put_claim(struct jm_run_writer *w, const struct jm_run_claim *c, stru
 
 /* Writes what is due (now_mono: current time); force: everything. */
 int jm_run_flush(struct jm_run_writer *w, int64_t now_mono, bool force, struct jm_err *err);
+/* Writes everything, and a file of its own that holds what was written so far; it is not sealed. path must
+ * not exist. */
+int jm_run_copy(struct jm_run_writer *w, int64_t now_mono, const char *path, struct jm_err *err);
 /* Finishes: everything written, journal folded in, sealed. Frees w also on error. */
 int jm_run_seal(struct jm_run_writer *w, struct jm_err *err);
 /* Closes without sealing (what is written stays and can be recovered). Frees w. */

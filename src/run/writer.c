@@ -245,6 +245,18 @@ int jm_run_flush(struct jm_run_writer *w, int64_t now, bool force, struct jm_err
     return rc ? rc : jm_run_commit(w, err);
 }
 
+int jm_run_copy(struct jm_run_writer *w, int64_t now, const char *path, struct jm_err *err)
+{
+    int rc = jm_run_flush(w, now, true, err);
+    char *sql = rc ? NULL : sqlite3_mprintf("VACUUM INTO %Q", path);
+    if (!rc && !sql)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for a copy of %s", w->path);
+    if (!rc)
+        rc = jm_sql_exec(w->db, sql, "copy", w->path, err);
+    sqlite3_free(sql);
+    return rc;
+}
+
 void jm_run_abandon(struct jm_run_writer *w)
 {
     if (!w)

@@ -15,6 +15,7 @@
 #include "show/html_script.h"
 #include "show/html_style.h"
 #include "show/impact.h"
+#include "show/ladder.h"
 #include "show/load.h"
 #include "show/formats.h"
 #include "show/phases.h"
@@ -459,6 +460,7 @@ int jm_show_html(const struct jm_report *r, const struct jm_show_opts *o, struct
     results(s, r);
     energy_table(s, r);
     jm_groups_html(r, s);
+    jm_show_ladder_html(r, s);
     jm_show_impact_html(r, s);
     jm_show_phases_html(r, s);
     jm_reconcile_html(r, s);

@@ -9,6 +9,7 @@
 #include "show/claims.h"
 #include "show/groups.h"
 #include "show/impact.h"
+#include "show/ladder.h"
 #include "show/engine.h"
 #include "show/lags.h"
 #include "show/passports.h"
@@ -372,6 +373,7 @@ int jm_show_json(const struct jm_report *r, const struct jm_show_opts *o, struct
         jm_show_json_result(&w, r, &r->sliced[i], NULL);
     jm_jsonw_end(&w);
     slices(&w, r);
+    jm_show_ladder_json(&w, r);
     jm_groups_json(&w, r);
     jm_show_impact_json(&w, r);
     jm_show_phases_json(&w, r);

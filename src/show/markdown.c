@@ -8,6 +8,7 @@
 #include "show/fmt.h"
 #include "show/formats.h"
 #include "show/impact.h"
+#include "show/ladder.h"
 #include "show/phases.h"
 #include "show/slices.h"
 
@@ -142,6 +143,7 @@ int jm_show_markdown(const struct jm_report *r, const struct jm_show_opts *o, st
     }
     jm_str_adds(s, "\n\n");
     energy(s, r);
+    jm_show_ladder_markdown(r, s);
     slices(s, r);
     latency(s, r);
     jm_show_phases_markdown(r, s);

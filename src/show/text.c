@@ -12,6 +12,7 @@
 #include "show/fmt.h"
 #include "show/formats.h"
 #include "show/impact.h"
+#include "show/ladder.h"
 #include "show/load.h"
 #include "show/phases.h"
 #include "show/reconcile.h"
@@ -99,8 +100,15 @@ static void headline(struct jm_out *o)
     }
     jm_str_addc(o->s, '\n');
     char line[512];
+    bool level = o->r->ladder && !x->slice && x->window >= 0;
     snprintf(line, sizeof line, "  %s at the boundary %s%s%s", jm_fmt_metric(x->metric),
-             x->set ? x->set : "?", x->slice ? ", slice " : "", x->slice ? x->slice : "");
+             x->set ? x->set : "?",
+             x->slice ? ", slice "
+             : level  ? ", "
+                      : "",
+             x->slice ? x->slice
+             : level  ? o->r->windows[x->window].name
+                      : "");
     jm_out_wrap(o, line + 2, 2, (jm_str_adds(o->s, "  "), 2));
     if (x->denominator_name) {
         char a[JM_FMT], b[JM_FMT];
@@ -416,7 +424,9 @@ int jm_show_text(const struct jm_report *r, const struct jm_show_opts *opts, str
     struct jm_out o = {s, r, opts, opts->width >= 40 ? opts->width : 80};
     head(&o);
     headline(&o);
-    energies(&o);
+    jm_show_ladder_text(&o);
+    if (!r->ladder || opts->all) /* a row a level says it */
+        energies(&o);
     jm_show_impact_text(&o);
     if (opts->reconcile)
         jm_reconcile_text(&o);

@@ -65,6 +65,10 @@ class Options(Base):
             "rate": (["0.0001 Hz", "1000000/s", "6/min"], ["0/s", "1000001/s", "5", "5 W", "-1/s"]),
             "duration": (["100ms", "86400s", "1d", "23h59m"], ["99ms", "86401s", "0s", "60", "60 W", "-1s"]),
             "trials": (["1", "1000"], ["0", "1001"]),
+            "until": (["2%", "0.5 %", "50%"], ["2", "0%", "51%", "-1%", "2 %%"]),
+            "levels": (["100,50,0", "default"], ["0", "100,100", "151", "50;25"]),
+            "capacity": (["0.0001/s", "12/s"], ["0/s", "12"]),
+            "probe": (["100ms", "1h"], ["99ms", "2h"]),
             "requests": (["1", "1000000000"], ["0", "1000000001"]),
             "warmup": (["0s", "1d"], ["25h", "0"]),
             "idle": (["0s", "1h"], ["61min"]),
@@ -112,7 +116,7 @@ class Options(Base):
             options = re.findall(r"(?m)^  (?:-\w, |    )--([a-z0-9-]+) (\S+)$|^  (?:-\w, |    )--([a-z0-9-]+) (\S+)  ",
                                  text)
             for name, arg in [(a or c, b or d) for a, b, c, d in options]:
-                free = arg in ("FILE", "DIR", "TEXT", "NAME", "LIST", "RUN", "JSON", "PATH", "URL", "METRIC", "HOSTS", "COMMAND", "NAME=ROLE", "ZONES", "PRICES", "MASS", "KEY=VALUE") and name != "profile"
+                free = arg in ("FILE", "DIR", "TEXT", "NAME", "LIST", "RUN", "JSON", "PATH", "URL", "METRIC", "HOSTS", "COMMAND", "NAME=ROLE", "ZONES", "PRICES", "MASS", "KEY=VALUE", "PERCENTS") and name != "profile"
                 for value in self.JUNK[:1] if free else self.JUNK:
                     walked += 1
                     text = self.refused(2, "--" + name, command, f"--{name}={value}", "--help")

@@ -155,8 +155,8 @@ class Slices(simnode.NodeCase):
                             (["--rate", "3/s", "--arrivals", "gamma"], "needs --burstiness"),
                             (["--scenario", "mlperf-server", "--benchmark", "resnet50", "--rate", "1/s"], "is not known"),
                             (["--scenario", "mlperf-offline"], "needs --benchmark"),
-                            (["--cool-down", "5s", "-n", "2"], "--cool-down: belongs to slices one after the other"),
-                            (["--cool-to", "45"], "--cool-to: belongs to slices one after the other"),
+                            (["--cool-down", "5s"], "--cool-down: a pause lies between two windows"),
+                            (["--cool-to", "45"], "--cool-to: a pause lies between two windows"),
                             (["--ramp", "1/s..2/s over 5s", "-n", "2"], "--trials: this load has an end of its own")):
             r = subprocess.run([JOULEMARK, "bench", self.where["url"], "-o", self.path("y.jmr"), *args], env=self.env,
                                capture_output=True, text=True, stdin=subprocess.DEVNULL)

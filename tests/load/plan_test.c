@@ -149,6 +149,11 @@ static void mistakes_are_refused_where_they_stand(void **state)
          "leaves nothing of a prompt"},
         {"slices:\n  - {name: a, rate: 1/s, isl: 5, prompts: x}\n",
          "prompts of a file have their own lengths"},
+        {"trials: 0\nslices:\n  - {name: a, rate: 1/s, isl: 5}\n", "line 1, column 9"},
+        {"ladder: 100,100\nslices:\n  - {name: a, rate: 1/s, isl: 5}\n", "twice"},
+        {"name: x\nladder: 0\nslices:\n  - {name: a, rate: 1/s, isl: 5}\n", "line 2, column 9"},
+        {"until: 2\nslices:\n  - {name: a, rate: 1/s, isl: 5}\n", "no half width"},
+        {"order: backwards\nslices:\n  - {name: a, rate: 1/s, isl: 5}\n", "as-written"},
         {"slices: &a\n  - {name: a}\nname: *a\n", "line 3"},
         {"slices:\n\t- x\n", "not valid YAML"},
     };
@@ -162,6 +167,40 @@ static void mistakes_are_refused_where_they_stand(void **state)
         if (rc != JM_EUSAGE || !strstr(err.text, bad[i].words) || !strstr(err.text, "p.yaml"))
             fail_msg("%s: %d %s", bad[i].text, rc, err.text);
     }
+}
+
+static void how_a_plan_is_measured(void **state)
+{
+    static const double tens[] = {100, 90, 80, 70, 60, 50, 40, 30, 20, 10, 0};
+    struct jm_plan_run r;
+    double half;
+    struct jm_err err;
+    (void)state;
+    jm_plan_run_init(&r);
+    assert_int_equal(jm_levels_parse(&r, "default", &err), 0);
+    assert_int_equal(r.levels, 11);
+    assert_memory_equal(r.level, tens, sizeof tens);
+    assert_int_equal(jm_levels_parse(&r, " 120, 50 % ,0", &err), 0);
+    assert_true(r.levels == 3 && r.level[0] == 120 && r.level[1] == 50 && r.level[2] == 0);
+    assert_int_equal(jm_until_parse(&half, "2 %", &err), 0);
+    assert_true(half == 0.02);
+    if (no_yaml())
+        return;
+    struct jm_plan *p =
+        read_plan("trials: 3\norder: abba\ncool-down: 5s\ncool-to: 45\nuntil: 1.5%\nduration: 30s\n"
+                  "warmup: 2s\nladder: 100,50,0\ncapacity: 6/min\nprobe: 4s\n"
+                  "slices:\n  - {name: a, rate: 1/s, isl: 5}\n");
+    const struct jm_plan_run *o = &p->run;
+    assert_true(o->trials == 3 && o->order == JM_ORDER_ABBA && o->cool_down == 5 * JM_NS_PER_S &&
+                o->cool_to == 45);
+    assert_true(o->until == 0.015 && o->duration == 30 * JM_NS_PER_S && o->warmup == 2 * JM_NS_PER_S);
+    assert_true(o->levels == 3 && o->level[1] == 50 && fabs(o->capacity - 0.1) < 1e-12 &&
+                o->probe == 4 * JM_NS_PER_S);
+    jm_plan_free(p);
+    p = read_plan("slices:\n  - {name: a, rate: 1/s, isl: 5}\n");
+    assert_true(!p->run.trials && p->run.order == -1 && p->run.cool_down == -1 && isnan(p->run.until) &&
+                !p->run.levels);
+    jm_plan_free(p);
 }
 
 static void the_example_is_a_plan(void **state)
@@ -240,8 +279,11 @@ static void scenarios_become_plans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_reaches_the_plan), cmocka_unit_test(mistakes_are_refused_where_they_stand),
-        cmocka_unit_test(the_example_is_a_plan),      cmocka_unit_test(constraints_are_those_of_mlperf_conf),
+        cmocka_unit_test(every_key_reaches_the_plan),
+        cmocka_unit_test(mistakes_are_refused_where_they_stand),
+        cmocka_unit_test(how_a_plan_is_measured),
+        cmocka_unit_test(the_example_is_a_plan),
+        cmocka_unit_test(constraints_are_those_of_mlperf_conf),
         cmocka_unit_test(scenarios_become_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
