@@ -19,6 +19,8 @@ int jm_check_trials_drift(const struct jm_run *run, struct jm_report *r,
                           struct jm_err *err); /* checks_trials.c */
 /* checks_phases.c */
 int jm_check_phases(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+/* checks_warm.c */
+int jm_check_warm(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 /* checks_ladder.c */
 int jm_check_ladder(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 int jm_check_clock(const struct jm_run *run, struct jm_report *r, struct jm_err *err);

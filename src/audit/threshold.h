@@ -43,6 +43,11 @@
 #define JM_TH_TRIALS_DRIFT_P 0.05
 /* Measured seconds from which on a run is expected to tell phases apart. */
 #define JM_TH_PHASES_S 60
+/* A machine that has settled: power changes by less than 1 % and temperature by less than 1 degree a minute; what
+ * is left of a warm-up matters from 2 % of the power on. */
+#define JM_TH_WARM_DRIFT   0.01
+#define JM_TH_WARM_CELSIUS 1.0
+#define JM_TH_WARM_REL     0.02
 /* A level of a ladder that draws more power than the one above it: single GPUs differ by less between two
  * minutes at one load; and how much of what was offered must be answered (with an open loop at or below the
  * capacity all of it is, but for what is under way at the edges). */

@@ -194,6 +194,65 @@ static void trials_that_drift(void **state)
     }
 }
 
+/* Two minutes of a GPU that alternates by 1 W around what `at` says, once a second, 50 requests a minute. */
+static void two_minutes(struct syn *s, const char *name, double (*at)(double t), double degrees_a_minute)
+{
+    syn_begin(s, name);
+    int gpu = syn_domain(s, s->node, JM_D_GPU, "GPU-0"), power = syn_gauge(s, gpu, "power", 0, 1, 0);
+    struct jm_channel c = {.kind = JM_CH_GAUGE, .unit = JM_U_CELSIUS, .domain = gpu};
+    snprintf(c.name, sizeof c.name, "temperature");
+    snprintf(c.device, sizeof c.device, "GPU-0");
+    int warm = syn_channel(s, &c);
+    for (int t = -3; t < 124; t++) {
+        syn_reading(s, power, t + 0.5, llround(1000 * (at(t) + (t % 2 ? 1 : -1))), JM_S_OK);
+        syn_reading(s, warm, t + 0.5, llround(50 + degrees_a_minute * t / 60), JM_S_OK);
+    }
+    for (int i = 0; i < 100; i++)
+        syn_request(s, 0.1 + 1.2 * i, 0.005, 0.001, 10, 10);
+    syn_window(s, JM_R_MEASURE, 0, 0, 120);
+    syn_env(s, "plan.url", "http://127.0.0.1:1");
+    syn_env(s, "plan.shape", "closed loop, 4 users");
+    end(s, JM_PROFILE_SCREENING);
+}
+
+static double level(double t)
+{
+    (void)t;
+    return 100;
+}
+
+static double late(double t)
+{
+    return t < 20 ? 90 : 100;
+}
+
+static double rising(double t)
+{
+    return 100 + 6 * t / 120;
+}
+
+/* 20 s at 90 W are 10 % below the 100 W afterwards; 6 W over 103 W are 5.8 %. */
+static void machines_that_have_not_settled(void **state)
+{
+    struct syn s;
+    (void)state;
+    two_minutes(&s, "settled", level, 0);
+    silent(&s, "warmup.short");
+    silent(&s, "power.drift");
+    silent(&s, "temperature.rising");
+    syn_end(&s);
+    two_minutes(&s, "late", late, 3);
+    fires(&s, "warmup.short", JM_SEV_WARNING);
+    assert_non_null(strstr(syn_finding(&s, "warmup.short")->text, "the first 20 s"));
+    assert_non_null(strstr(syn_finding(&s, "warmup.short")->text, "10 % lower"));
+    fires(&s, "temperature.rising", JM_SEV_INFO);
+    syn_end(&s);
+    two_minutes(&s, "rising", rising, 0);
+    fires(&s, "power.drift", JM_SEV_WARNING);
+    assert_non_null(strstr(syn_finding(&s, "power.drift")->text, "rose by 5.8 %"));
+    syn_end(&s);
+}
+
 static void clock_pairs(void **state)
 {
     (void)state;
@@ -877,6 +936,7 @@ int main(void)
         cmocka_unit_test(idle_is_aside),
         cmocka_unit_test(trials),
         cmocka_unit_test(trials_that_drift),
+        cmocka_unit_test(machines_that_have_not_settled),
         cmocka_unit_test(clock_pairs),
         cmocka_unit_test(counter_reset),
         cmocka_unit_test(lost),
