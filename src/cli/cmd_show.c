@@ -100,7 +100,7 @@ static const struct jm_opt table[] = {
      .deflt = "standard output"},
     {"picture", 0, JM_OPT_STR, offsetof(struct opts, picture), .arg = "NAME",
      .help = "One picture as SVG, or as PNG where -o ends in .png: frontier, waterfall, phases, lengths, "
-             "trials, power, carbon "
+             "ladder, trials, power, carbon "
              "(docs/pictures.md). Several runs give the frontier a point each."},
     {"theme", 0, JM_OPT_ENUM, offsetof(struct opts, theme), .choices = JM_THEME_CHOICES,
      .help = "Of the picture. auto is light, and an SVG dark where its reader wants that.", .deflt = "auto"},

@@ -14,6 +14,7 @@ const struct jm_picture jm_picture_table[] = {
     {"phases", "energy of prefill, decode and no request", false, true, jm_picture_phases},
     {"lengths", "J/token by input and output length, with the requests in each bin", false, true,
      jm_picture_lengths},
+    {"ladder", "J/token and power against load", false, true, jm_picture_ladder},
     {"trials", "each trial with its interval, the mean over trials, and the drift", false, true,
      jm_picture_trials},
     {"power", "power over time, with windows and gaps", false, false, jm_picture_power},

@@ -39,6 +39,7 @@ void jm_picture_frontier(const struct jm_picture_of *of, struct jm_pic *p);
 void jm_picture_waterfall(const struct jm_picture_of *of, struct jm_pic *p);
 void jm_picture_phases(const struct jm_picture_of *of, struct jm_pic *p);
 void jm_picture_lengths(const struct jm_picture_of *of, struct jm_pic *p);
+void jm_picture_ladder(const struct jm_picture_of *of, struct jm_pic *p);
 void jm_picture_trials(const struct jm_picture_of *of, struct jm_pic *p);
 void jm_picture_power(const struct jm_picture_of *of, struct jm_pic *p);
 void jm_picture_carbon(const struct jm_picture_of *of, struct jm_pic *p);

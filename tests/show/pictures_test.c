@@ -448,6 +448,43 @@ static void phases(void **state)
     refused("phases", &r, "no requests");
 }
 
+/* 100, 50 and 0 %: 2 and 4 J/token; 1000, 800 and 600 W. */
+static void ladder(void **state)
+{
+    struct jm_ladder_level v[3];
+    struct jm_ladder l = {.capacity = 8, .by = HOSTILE, .set = HOSTILE, .level = v, .n = 3, .idle_share = .6};
+    struct jm_report r = {.ladder = &l};
+    const struct jm_report *one = &r;
+    static const double watts[] = {1000, 800, 600};
+    struct jm_str s;
+    double x[2], y[2];
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        v[i] = (struct jm_ladder_level){.percent = 100 - 50 * i, .offered = 8 - 4 * i};
+        v[i].x[JM_LF_POWER] = point("power.mean", i, watts[i], NAN, JM_B_GPU);
+        v[i].x[JM_LF_POWER].q.unit = "W";
+        if (i < 2)
+            v[i].x[JM_LF_OUTPUT] = point("j_per.output_token", i, 2 + 2 * i, NAN, JM_B_GPU);
+    }
+    draw("ladder", &one, 1, &s);
+    /* x: 0 to 100 % over 84 to 436; y: 0 to 5 J/token (its upper end holds 4.04) over 240 */
+    const char *c = strstr(s.buf, "<path class='s0 wide' d='M");
+    assert_int_equal(sscanf(c, "<path class='s0 wide' d='M%lf %lfL%lf %lf'", &x[0], &y[0], &x[1], &y[1]), 4);
+    assert_float_equal(x[0], (84 + 436) / 2.0, .06);
+    assert_float_equal(x[1], 436, .06);
+    assert_float_equal((y[1] - y[0]) / 240, 2 / 5.0, .001);
+    c = strstr(s.buf, "<path class='s6 wide' d='M"); /* idle is a power, at 0 */
+    assert_int_equal(sscanf(c, "<path class='s6 wide' d='M%lf %lf", &x[0], &y[0]), 2);
+    assert_float_equal(x[0], 512, .06);
+    assert_non_null(strstr(s.buf, "Loaded idle takes 60 %"));
+    jm_str_release(&s);
+    l.n = 1;
+    v[0].percent = 0; /* loaded idle alone */
+    refused("ladder", &r, "no level");
+    r.ladder = NULL;
+    refused("ladder", &r, "--ladder");
+}
+
 static void axes(void **state)
 {
     struct jm_axis a = {.from = 0, .to = 100};
@@ -477,6 +514,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waterfall), cmocka_unit_test(frontier), cmocka_unit_test(trials),
         cmocka_unit_test(power),     cmocka_unit_test(carbon),   cmocka_unit_test(lengths),
-        cmocka_unit_test(phases),    cmocka_unit_test(axes)};
+        cmocka_unit_test(phases),    cmocka_unit_test(ladder),   cmocka_unit_test(axes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
