@@ -43,8 +43,8 @@
 #define JM_TH_TRIALS_DRIFT_P 0.05
 /* Measured seconds from which on a run is expected to tell phases apart. */
 #define JM_TH_PHASES_S 60
-/* A machine that has settled: power changes by less than 1 % and temperature by less than 1 degree a minute; what
- * is left of a warm-up matters from 2 % of the power on. */
+/* A machine that has settled: power changes by less than 1 % and temperature by less than 1 degree a minute;
+ * what is left of a warm-up matters from 2 % of the power on. */
 #define JM_TH_WARM_DRIFT   0.01
 #define JM_TH_WARM_CELSIUS 1.0
 #define JM_TH_WARM_REL     0.02
@@ -145,7 +145,8 @@
 #define JM_TH_FOREIGN_DENOMINATOR 2.0
 /* A grid's carbon intensity changes by less than this factor from year to year and source to source. */
 #define JM_TH_FOREIGN_GRID 3.0
-/* g/kWh; lignite has 1000 to 1200 (IPCC AR5 WG III annex III, table A.III.2: coal up to 910, direct and life cycle). */
+/* g/kWh; lignite has 1000 to 1200 (IPCC AR5 WG III annex III, table A.III.2: coal up to 910, direct and life
+ * cycle). */
 #define JM_TH_FOREIGN_COAL 1400.0
 
 /* Logs of devices. Near idle: below this share of what 95 % of the values lie under (idle boards draw 10 to

@@ -95,7 +95,7 @@ static int by_program(struct jm_span svg, const char *path, struct jm_err *err)
         rc = jm_err_set(err, JM_ENOMEM, "out of memory for rsvg-convert");
     if (!rc) {
         const char *argv[] = {"rsvg-convert", "--format", "png", "--zoom", "2",
-                        "--output",     out.buf,    "--",  in.buf,   NULL};
+                              "--output",     out.buf,    "--",  in.buf,   NULL};
         jm_child_signals(&attr, 0);
         e = posix_spawnp(&pid, argv[0], NULL, &attr, (char *const *)argv, environ);
         posix_spawnattr_destroy(&attr);

@@ -22,7 +22,8 @@ struct pass {
 static double since(const struct pass *p, int64_t t)
 {
     int64_t d;
-    return __builtin_sub_overflow(t, p->w->origin, &d) ? jm_seconds_between(t, p->w->origin) : (double)d * 1e-9;
+    return __builtin_sub_overflow(t, p->w->origin, &d) ? jm_seconds_between(t, p->w->origin)
+                                                       : (double)d * 1e-9;
 }
 
 /* Tokens an event and a byte of requests that are counted, for those that are not. */

@@ -342,7 +342,8 @@ int jm_results_throughput(struct jm_calc *c, const struct jm_calc_window *w)
         jm_stats_clopper_pearson((uint64_t)t->scheduled_qualified, (uint64_t)t->scheduled, jm_calc_level(c),
                                  &i);
         x->n = t->scheduled;
-        x->q.u = (struct jm_uncertainty){i.lo, i.hi, i.level, NAN, "Clopper-Pearson", "binomial", excl_repeats};
+        x->q.u =
+            (struct jm_uncertainty){i.lo, i.hi, i.level, NAN, "Clopper-Pearson", "binomial", excl_repeats};
     }
     return rc;
 }

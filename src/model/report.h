@@ -402,7 +402,7 @@ struct jm_report {
     struct jm_claim *claims; /* of an imported run */
     size_t n_claims;
     bool has_requests;
-    struct jm_ladder *ladder; /* NULL: the run has no levels of load */
+    struct jm_ladder *ladder;  /* NULL: the run has no levels of load */
     struct jm_factor *factors; /* what energies were multiplied by, without their steps */
     size_t n_factors;
     struct jm_impact *impacts;
