@@ -67,7 +67,7 @@ struct jm_load_cfg {
     bool keep_behind;             /* keep with each token event how late it was read */
     const struct jm_endpoint *at; /* what jm_load_probe said of the URL; NULL: it is asked. Not kept. */
     int64_t max_requests;         /* 0: no limit */
-    int64_t first_id;             /* id of the first request; 0: 1 */
+    int64_t first_id;             /* id of the first request; 0: 1. Above 1 prompts are new ones too */
     const struct jm_log *log;
 };
 

@@ -323,7 +323,8 @@ int jm_prompts_recipe(const struct jm_prompts *p, const struct jm_recipe *r, str
 {
     const struct jm_slice *s = &p->plan->slice[r->slice];
     const struct jm_prompt_set *set = &p->set[r->slice];
-    int64_t index = r->k * (int64_t)p->plan->slices + r->slice;
+    int64_t before = p->cfg->first_id > 1 ? p->cfg->first_id - 1 : 0; /* of other loads of the run */
+    int64_t index = (before + r->k) * (int64_t)p->plan->slices + r->slice;
     struct jm_ask ask = {.model = p->model,
                          .max_tokens = r->draw.osl > 0 ? r->draw.osl : -1,
                          .ignore_eos = p->cfg->ignore_eos,

@@ -90,7 +90,9 @@ int jm_prompts_recipe(const struct jm_prompts *p, const struct jm_recipe *r, str
 void jm_talk_answer(const struct jm_prompts *p, struct jm_talk *t, struct jm_span answer);
 /* The settings without a plan as a plan of one slice. NULL without memory. */
 struct jm_plan *jm_plan_of_cfg(const struct jm_load_cfg *cfg);
-/* Makes request number index (0-based; a file is gone through again from its start) of the first slice. */
+/* Makes request number index (0-based; a file is gone through again from its start) of the first slice. Words
+ * of synthetic prompts also depend on cfg->first_id: two loads of one run send no text twice, or the engine's
+ * prefix cache would answer for the later one. Lengths do not depend on it. */
 int jm_prompts_make(const struct jm_prompts *p, int64_t index, struct jm_prompt *out, struct jm_err *err);
 const char *jm_isl_mode_name(enum jm_isl_mode m);
 

@@ -187,6 +187,17 @@ static void prompts_are_unlike_and_repeatable(void **state)
     assert_string_equal(a.sha256, b.sha256);
     assert_int_equal(a.asked_isl, 64);
     assert_int_equal(a.asked_osl, 8);
+    jm_prompts_release(&g.p);
+    /* the next load of a run sends none of the texts of the one before: a level of a ladder, what follows
+     * bursts */
+    g.cfg.shared_prompt = false;
+    assert_int_equal(jm_prompts_init(&g.p, &g.cfg, &g.reader, &g.client, "m", -1, NULL), 0);
+    assert_int_equal(jm_prompts_make(&g.p, 101, &a, NULL), 0);
+    g.cfg.first_id = 101;
+    assert_int_equal(jm_prompts_make(&g.p, 1, &b, NULL), 0);
+    assert_string_equal(a.sha256, b.sha256); /* number 1 of it is number 101 of the run */
+    assert_int_equal(jm_prompts_make(&g.p, 101, &b, NULL), 0);
+    assert_string_not_equal(a.sha256, b.sha256);
     jm_prompt_release(&a);
     jm_prompt_release(&b);
     jm_prompts_release(&g.p);
