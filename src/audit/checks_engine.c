@@ -290,20 +290,42 @@ int jm_check_engine_queue(const struct jm_run *run, struct jm_report *r, struct 
     return each(run, r, JM_R_MEASURE, queue, err);
 }
 
+/* Was every prompt made to be like no other? Slices and levels in turn each have facts of their own; prefixes
+ * and conversations are meant to hit. */
+static bool unique_prompts(const struct jm_run *run)
+{
+    static const char shared[] = "load.prompts.shared";
+    size_t n, said = 0;
+    const struct jm_run_env_row *row = jm_run_env_rows(run, &n);
+    const char *synthetic = jm_run_env(run, "load.synthetic");
+    for (size_t i = 0; i < n; i++) {
+        struct jm_span key = jm_span_of(row[i].key);
+        if (jm_span_starts(key, JM_SPAN("plan.")) &&
+            (jm_span_ends(key, JM_SPAN(".prefix_groups")) || jm_span_ends(key, JM_SPAN(".turns")) ||
+             jm_span_ends(key, JM_SPAN(".trace"))))
+            return false;
+        if (!jm_span_ends(key, jm_span_of(shared)))
+            continue;
+        said++;
+        if (strcmp(row[i].value, "no") != 0)
+            return false;
+    }
+    return said && synthetic && strcmp(synthetic, "yes") == 0;
+}
+
 static int hits(const struct jm_run *run, struct jm_report *r, const struct jm_engine_window *e,
                 struct jm_err *err)
 {
-    const char *synthetic = jm_run_env(run, "load.synthetic"),
-               *shared = jm_run_env(run, "load.prompts.shared");
     double rate = isfinite(e->prefix_ask) ? part(e->prefix_hit, e->prefix_ask) : part(e->cached, e->prompt);
-    if (!synthetic || strcmp(synthetic, "yes") != 0 || !shared || strcmp(shared, "no") != 0 ||
-        !(rate > JM_TH_ENGINE_HITS))
+    if (!(rate > JM_TH_ENGINE_HITS) || !unique_prompts(run))
         return 0;
-    struct jm_finding *f = jm_report_finding(r, "engine.prefix_hits", JM_SEV_WARNING,
-                                             "%.1f %% of the prompt tokens came from the prefix cache though "
-                                             "the prompts are meant to be unique: energy per "
-                                             "input token is that of less work",
-                                             100 * rate);
+    struct jm_finding *f =
+        jm_report_finding(r, "engine.prefix_hits", JM_SEV_WARNING,
+                          "%.1f %% of the prompt tokens came from the prefix cache though "
+                          "the prompts are meant to be unique: energy per "
+                          "input token is that of less work; another --seed than that of a run before sends "
+                          "new prompts",
+                          100 * rate);
     return jm_finding_at(r, f, e->window, err, NULL);
 }
 

@@ -306,7 +306,8 @@ static void load(void **state)
                          : 0,
                  bad ? "0.98" : "0.5", 1000 * (i + 1), bad ? 100 * (i + 1) : 10 * (i + 1));
         syn_env(&s, "load.synthetic", "yes");
-        syn_env(&s, "load.prompts.shared", "no");
+        /* levels of a ladder have their own */
+        syn_env(&s, bad ? "slice.level-0.load.prompts.shared" : "load.prompts.shared", "no");
         end(&s);
         assert_int_equal(syn_findings(&s, "engine.preempted"), bad);
         assert_int_equal(syn_findings(&s, "engine.saturated"), bad);
