@@ -311,6 +311,15 @@ static int engine(struct jm_phase_work *w)
     if (n == m && n >= 2 && memcmp(t, t2, n * sizeof *t) == 0)
         w->engine = (struct jm_phase_engine){t, prefill, NULL, prompt, n};
     w->out->queue_from = w->engine.n ? "engine" : "client";
+    double asked = 0, had = 0;
+    for (size_t i = 0; i < w->c->r->n_engine_windows; i++) {
+        const struct jm_engine_window *x = &w->c->r->engine_windows[i];
+        if (w->c->r->windows[x->window].role == JM_R_MEASURE && x->prompt > 0 && x->cached >= 0) {
+            asked += x->prompt;
+            had += x->cached;
+        }
+    }
+    w->out->engine_cached = asked > 0 ? had / asked : NAN;
     for (size_t i = 0; e && i < w->c->n_win; i++)
         for (size_t k = 0; k < e->n && measured(&w->c->win[i]); k++) {
             struct jm_engine_moved x;

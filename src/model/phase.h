@@ -102,8 +102,10 @@ struct jm_phases {
     int64_t guessed_prompts; /* whose prompt tokens nobody counted: by their bytes, or as asked */
     double cached_tokens;    /* prompt tokens that were not computed */
     bool cached_known;
-    int64_t aborted;        /* requests that did not succeed and got energy */
-    bool speculative;       /* decode is counted in verified draft steps */
+    double engine_cached; /* share of the prompt tokens that the engine had in a cache, where no answer tells
+                             whose; NAN */
+    int64_t aborted;      /* requests that did not succeed and got energy */
+    bool speculative;     /* decode is counted in verified draft steps */
     const char *queue_from; /* how the beginning of a prefill is known: "engine", "client" */
     const char *note;       /* NULL */
 };

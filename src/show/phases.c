@@ -219,6 +219,8 @@ static void distributions(struct jm_out *o)
     }
 }
 
+#define CACHED 0.02 /* a chat template alone is often cached */
+
 /* How it came about, in a few sentences. */
 static void notes(const struct jm_phases *p, void (*say)(void *self, const char *text), void *self)
 {
@@ -232,6 +234,13 @@ static void notes(const struct jm_phases *p, void (*say)(void *self, const char 
     if (p->cached_tokens > 0) {
         snprintf(line, sizeof line, "%s prompt tokens came from a cache and were not computed",
                  jm_fmt_count(b, llround(p->cached_tokens)));
+        say(self, line);
+    }
+    if (!p->cached_known && p->engine_cached > CACHED) {
+        snprintf(line, sizeof line,
+                 "the engine had %.1f %% of the prompt tokens in a cache, and no answer says whose: all of "
+                 "them count as computed here, and a token that was computed took more than is shown",
+                 100 * p->engine_cached);
         say(self, line);
     }
     if (p->speculative)
