@@ -252,10 +252,10 @@ int jm_factor_check(const struct jm_factor_set *set, struct jm_err *err)
             if (a->what == JM_FACTOR_CARBON &&
                 (a->kind != b->kind || a->basis != b->basis || a->marginal != b->marginal))
                 continue;
-            return jm_err_set(err, JM_EUSAGE,
-                              "%s: two %s factors of one kind (%s; %s); leave one of them "
-                              "out",
-                              a->zone, jm_factor_what_name((int)a->what), b->source, a->source);
+            bool same = strcmp(a->source, b->source) == 0;
+            return jm_err_set(
+                err, JM_EUSAGE, "%s: two %s factors of one kind (%s%s%s); leave one of them out", a->zone,
+                jm_factor_what_name((int)a->what), same ? "both: " : b->source, same ? "" : "; ", a->source);
         }
     return 0;
 }

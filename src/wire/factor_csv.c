@@ -14,6 +14,7 @@
 #include "base/banned.h"
 
 #define COLUMNS 160
+#define MOST    1e6 /* g, L or money a kWh; lignite emits 1,000 g */
 
 enum column {
     C_ZONE,
@@ -266,8 +267,13 @@ static int take(struct table *t, const struct jm_csv_field *f, size_t n, const s
         return where(t, err, JM_EUSAGE, "a factor without a year is refused");
     if (!start.n && (jm_num_i64(r->year, &year) || year < 1980 || year > 2100))
         return where(t, err, JM_EUSAGE, "a year is a number like 2025");
+    if (!isfinite(v) || fabs(v) > MOST)
+        return where(t, err, JM_EUSAGE, "a factor above a million a kWh; is its unit right?");
     if (r->what != JM_FACTOR_PRICE && v < 0)
         return where(t, err, JM_EUSAGE, "a factor of less than nothing");
+    if (r->basis == JM_FACTOR_CONTRACT && !of(t, f, n, C_CONTRACT).n)
+        return where(t, err, JM_EUSAGE,
+                     "a market-based factor needs its contract or certificate in the column \"contract\"");
     struct jm_factor *x = like(set, from, r, !start.n);
     if (x && !start.n) {
         if (jm_num_i64(jm_span_of(x->vintage), &old) == 0 && old >= year)
@@ -279,6 +285,12 @@ static int take(struct table *t, const struct jm_csv_field *f, size_t n, const s
     }
     if (!x)
         return jm_err_set(err, JM_ENOMEM, "out of memory for the factors");
+    if (start.n && r->what == JM_FACTOR_PRICE && x->unit[0] && strcmp(x->unit, unit) != 0)
+        return jm_err_set(
+            err, JM_ECONFLICT,
+            "line %lld: the price of %s is in %s in the rows before and in %s here; give all of "
+            "it in one currency",
+            (long long)t->csv.line, x->zone, x->unit, unit);
     x->kind = r->kind;
     x->basis = r->basis;
     x->marginal = r->marginal;

@@ -260,6 +260,12 @@ static void tables(void **state)
     assert_int_equal(set.f[0].basis, JM_FACTOR_RESIDUAL);
     assert_string_equal(set.f[1].contract, "GO-17");
     NEAR(set.f[0].constant, 690);
+    refused("zone,year,value,unit,kind,basis\nFR,2026,0,g/kWh,generation,contract\n", JM_EUSAGE,
+            "certificate");
+    /* one series has one currency, and a number has a size */
+    refused("zone,start,value,unit\nFR,2026-01-01T00:00Z,0.1,EUR/kWh\nFR,2026-01-01T01:00Z,0.1,USD/kWh\n",
+            JM_ECONFLICT, "line 3: the price of FR is in EUR/kWh");
+    refused("zone,year,value,unit\nFR,2026,1e308,t/kWh\n", JM_EUSAGE, "is its unit right");
     /* the latest year of a country */
     assert_int_equal(
         read_it("Entity,Code,Year,Carbon intensity of electricity (gCO2/kWh)\nFrance,FRA,2022,85\n"
