@@ -117,7 +117,8 @@ static void design(const struct opts *o, const struct jm_design *d, const struct
                 jm_fmt_count(b, llround(d->tokens_s)), jm_fmt_number(c, d->j_per_token));
     if (o->pue.value >= 1)
         jm_str_addf(s, "; with a PUE of %.4g %s J/token", d->pue, jm_fmt_number(a, d->j_per_token_facility));
-    jm_str_addf(s, "\n  %s kWh per million tokens", jm_fmt_number(a, d->kwh_per_mtok));
+    jm_str_addf(s, "\n  %s kWh per million tokens%s", jm_fmt_number(a, d->kwh_per_mtok),
+                o->pue.value >= 1 ? ", with the PUE" : "");
     jm_str_addf(s, "\n  a year, 8,760 h: %s kWh", jm_fmt_count(a, llround(d->kwh_year)));
     if (o->pue.value >= 1)
         jm_str_addf(s, "; with the PUE %s kWh", jm_fmt_count(b, llround(d->kwh_year_facility)));
@@ -132,7 +133,7 @@ static void design(const struct opts *o, const struct jm_design *d, const struct
         if (isfinite(v)) {
             snprintf(m, sizeof m, "%s %.*s", jm_fmt_number(b, mtok), carbon ? 1 : (int)strcspn(f->unit, "/"),
                      f->unit);
-            snprintf(y, sizeof y, "%s %s%.*s", jm_fmt_count(c, llround(carbon ? year / 1000 : year)),
+            snprintf(y, sizeof y, "%s %s%.*s", jm_fmt_amount(c, carbon ? year / 1000 : year),
                      carbon ? "k" : "", carbon ? 1 : (int)strcspn(f->unit, "/"), f->unit);
         }
         jm_str_addf(s, "  %-12s %-8s %14s %16s %16s\n", f->zone, jm_factor_what_name((int)f->what),
@@ -142,11 +143,27 @@ static void design(const struct opts *o, const struct jm_design *d, const struct
                    "  and host, fans and conversion come on top. Measure before it is believed.\n");
 }
 
-static void json(const struct opts *o, const struct jm_design *d, const struct jm_factor_set *set,
-                 struct jm_str *s)
+static void country_json(struct jm_jsonw *w, const struct jm_country *c)
+{
+    jm_jsonw_object(w);
+    jm_jsonw_kstr(w, "iso2", c->iso2);
+    jm_jsonw_kstr(w, "iso3", c->iso3);
+    jm_jsonw_kstr(w, "name", c->name);
+    jm_jsonw_knum(w, "value", c->value);
+    jm_jsonw_kstr(w, "unit", c->unit);
+    jm_jsonw_kstr(w, "kind", c->kind);
+    jm_jsonw_ki64(w, "year", c->year);
+    jm_jsonw_kstr(w, "attribution", c->attribution);
+    jm_jsonw_kstr(w, "licence", c->licence);
+    jm_jsonw_end(w);
+}
+
+static int json(const struct jm_cli *cli, const struct opts *o, const struct jm_design *d,
+                const struct jm_factor_set *set, struct jm_str *s, struct jm_err *err)
 {
     struct jm_jsonw w;
     struct jm_country c;
+    int rc = 0;
     jm_jsonw_init(&w, s, 2);
     jm_jsonw_object(&w);
     jm_jsonw_kstr(&w, "schema", "joulemark.factors/1");
@@ -201,30 +218,26 @@ static void json(const struct opts *o, const struct jm_design *d, const struct j
         if (o->pue.value >= 1)
             jm_jsonw_knum(&w, "pue", d->pue);
         jm_jsonw_knum(&w, "j_per_token", d->j_per_token);
-        jm_jsonw_knum(&w, "j_per_token_with_pue", d->j_per_token_facility);
+        if (o->pue.value >= 1)
+            jm_jsonw_knum(&w, "j_per_token_with_pue", d->j_per_token_facility);
         jm_jsonw_knum(&w, "kwh_per_mtok", d->kwh_per_mtok);
         jm_jsonw_knum(&w, "kwh_year", d->kwh_year);
-        jm_jsonw_knum(&w, "kwh_year_with_pue", d->kwh_year_facility);
+        if (o->pue.value >= 1)
+            jm_jsonw_knum(&w, "kwh_year_with_pue", d->kwh_year_facility);
         jm_jsonw_end(&w);
-    } else if (!set->n) {
+    }
+    if (cli->n_operands || (!d && !set->n)) {
         jm_jsonw_key(&w, "countries");
         jm_jsonw_array(&w);
-        for (size_t i = 0; jm_country_at(i, &c); i++) {
-            jm_jsonw_object(&w);
-            jm_jsonw_kstr(&w, "iso2", c.iso2);
-            jm_jsonw_kstr(&w, "iso3", c.iso3);
-            jm_jsonw_kstr(&w, "name", c.name);
-            jm_jsonw_knum(&w, "value", c.value);
-            jm_jsonw_kstr(&w, "unit", c.unit);
-            jm_jsonw_kstr(&w, "kind", c.kind);
-            jm_jsonw_ki64(&w, "year", c.year);
-            jm_jsonw_kstr(&w, "attribution", c.attribution);
-            jm_jsonw_kstr(&w, "licence", c.licence);
-            jm_jsonw_end(&w);
-        }
+        for (size_t i = 0; !rc && i < cli->n_operands; i++)
+            if (!(rc = jm_country_find(jm_span_of(cli->operand[i]), &c, err) ? JM_EUSAGE : 0))
+                country_json(&w, &c);
+        for (size_t i = 0; !cli->n_operands && jm_country_at(i, &c); i++)
+            country_json(&w, &c);
         jm_jsonw_end(&w);
     }
     jm_jsonw_end(&w);
+    return rc;
 }
 
 static int fetched(struct jm_cli *cli, const struct opts *o, struct jm_factor_set *set, struct jm_err *err)
@@ -270,7 +283,7 @@ static int factors(struct jm_cli *cli, void *opts, struct jm_err *err)
     if (sized)
         jm_design(&d);
     if (!rc && cli->common->json) {
-        json(o, sized ? &d : NULL, &set, &s);
+        rc = json(cli, o, sized ? &d : NULL, &set, &s, err);
     } else if (!rc) {
         if ((!set.n && !sized) || cli->n_operands)
             rc = countries(cli, &s, err);

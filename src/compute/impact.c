@@ -370,6 +370,7 @@ static int sci(struct work *k)
 static int site(struct jm_calc *c)
 {
     int rc = 0;
+    bool any = false;
     for (size_t i = 0; !rc && i < c->r->n_results; i++) {
         struct jm_result x = c->r->results[i];
         const char *metric = strcmp(x.metric, "energy") == 0               ? site_water.total
@@ -387,7 +388,13 @@ static int site(struct jm_calc *c)
             rc = no_memory(c);
         else
             m->mean = c->o->wue;
+        any = true;
     }
+    if (!rc && !any)
+        c->r->impact_note = jm_report_text(
+            c->r,
+            "water.site has no value: --wue is of a kilowatt-hour at the wall, and no wall was measured%s%s",
+            c->r->impact_note ? "; " : "", c->r->impact_note ? c->r->impact_note : "");
     return rc;
 }
 

@@ -142,6 +142,19 @@ const char *jm_fmt_count(char buf[JM_FMT], int64_t n)
     return buf;
 }
 
+const char *jm_fmt_amount(char buf[JM_FMT], double v)
+{
+    char n[JM_FMT];
+    if (!(fabs(v) < 9e18)) {
+        snprintf(buf, JM_FMT, "–");
+        return buf;
+    }
+    int64_t whole = llround(v);
+    jm_fmt_count(n, whole < 0 ? -whole : whole);
+    snprintf(buf, JM_FMT, "%s%.40s", whole < 0 ? "-" : "", n);
+    return buf;
+}
+
 const char *jm_fmt_part(char buf[JM_FMT], const char *name, double v)
 {
     char num[JM_FMT];

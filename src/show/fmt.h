@@ -22,6 +22,8 @@ const char *jm_fmt_part(char buf[JM_FMT], const char *name, double v);
 const char *jm_fmt_tick(char buf[JM_FMT], double v, const char *unit);
 /* "12,345" */
 const char *jm_fmt_count(char buf[JM_FMT], int64_t n);
+/* A whole amount that may be negative (money at a negative price), "-1,234". NAN: "–" */
+const char *jm_fmt_amount(char buf[JM_FMT], double v);
 /* "p99", "p99.9", "mean" for NAN. */
 const char *jm_fmt_quantile(char buf[JM_FMT], double q);
 /* Seconds as "60 s", "10 min", "1 h 2 min". */

@@ -153,7 +153,9 @@ static void table(struct jm_out *o, int window)
         const char *what = jm_impact_kind(z.carbon);
         snprintf(k, sizeof k, "  %s", strcmp(what, "residual mix") == 0 ? "residual" : what);
         jm_str_adds(o->s, "  ");
-        jm_out_cell(o, z.zone, w[0], false);
+        if (mixed && z.price) /* each row says what money it is in */
+            snprintf(title, sizeof title, "%.6s, %.3s", z.zone, z.price->unit);
+        jm_out_cell(o, mixed && z.price ? title : z.zone, w[0], false);
         jm_out_cell(o, z.price ? number(b, z.price_mean) : "", w[1], true);
         jm_out_cell(o, z.price ? cell(b, z.cost_mtok) : "", w[2], true);
         jm_out_cell(o, z.carbon ? number(b, z.carbon_mean) : "", w[3], true);
@@ -237,11 +239,11 @@ static void year(const struct jm_report *r, int window, jm_impact_line_fn say, v
             continue;
         n += snprintf(line + n, sizeof line - (size_t)n, "; %s", z.zone);
         if (cost)
-            n += snprintf(line + n, sizeof line - (size_t)n, " %s %.3s",
-                          jm_fmt_count(b, llround(cost->x.q.value)), cost->x.q.unit);
+            n += snprintf(line + n, sizeof line - (size_t)n, " %s %.3s", jm_fmt_amount(b, cost->x.q.value),
+                          cost->x.q.unit);
         if (carbon)
             n += snprintf(line + n, sizeof line - (size_t)n, "%s %s kg", cost ? "," : "",
-                          jm_fmt_count(b, llround(carbon->x.q.value / 1000)));
+                          jm_fmt_amount(b, carbon->x.q.value / 1000));
     }
     say(self, line, false);
 }

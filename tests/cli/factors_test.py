@@ -152,6 +152,18 @@ class Kept(unittest.TestCase):
             self.assertIn("Ember", page)
 
 
+    def test_money_of_more_than_one_kind_and_below_nothing(self):
+        """An hourly market pays for a draw now and then; each row says its currency; what --wue lacks is said."""
+        run_file = os.path.join(os.environ["JM_SOURCE"], "examples", "a.jmr")
+        r = subprocess.run([JOULEMARK, "show", run_file, "--price", "FR=-0.02,DE=0.1USD/kWh", "--wue", "1.8"], capture_output=True,
+                           text=True, stdin=subprocess.DEVNULL, timeout=60)
+        text = " ".join(r.stdout.split())
+        self.assertRegex(text, r"FR, EUR -0\.02000 -0\.00\d+ DE, USD 0\.1000 0\.01\d+ A year")
+        self.assertRegex(text, r"FR -\d\d EUR; DE \d{3} USD")
+        self.assertIn("water.site has no value: --wue is of a kilowatt-hour at the wall", text)
+        self.assertNotIn("unknown EUR", run("--power", "5600W", "--tokens-per-second", "2800", "--price", "FR=-0.02").stdout)
+
+
 class Size(unittest.TestCase):
     def test_the_guides_node(self):
         r = run("--power", "5600W", "--tokens-per-second", "2800", "--pue", "1.4", "--json", "--price",
@@ -165,6 +177,12 @@ class Size(unittest.TestCase):
         self.assertEqual([f"{got['price', z]:.3f}" for z in ("FR", "ES", "DE")], ["0.045", "0.042", "0.071"])
 
     def test_the_list(self):
+        asked = run("FR", "Spain", "--json")
+        self.assertEqual([c["iso2"] for c in json.loads(asked.stdout)["countries"]], ["FR", "ES"])
+        for how in ((), ("--json",)):
+            wrong = run("Frnace", *how)
+            self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+            self.assertIn("Did you mean France (FR)?", wrong.stderr)
         text = run().stdout
         self.assertEqual(sum(line.endswith(("2022", "2023", "2021", "2009")) for line in text.splitlines()), 213)
         self.assertIn("CC BY 4.0", text)
