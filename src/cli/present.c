@@ -245,8 +245,14 @@ static int diurnal(const struct jm_present *p, struct carried *x, struct jm_comp
         return 0;
     jm_str_init(&text);
     int rc = jm_file_read(p->diurnal, DIURNAL_BYTES, &text, err);
-    if (!rc && (rc = jm_diurnal_read(jm_str_span(&text), &x->diurnal, err)))
+    if (!rc && (rc = jm_diurnal_read(jm_str_span(&text), &x->diurnal, err))) {
+        if (rc == JM_EPARSE || rc == JM_ELIMIT || rc == JM_ERANGE) {
+            rc = JM_EUSAGE; /* the file is the user's word, like an option */
+            if (err)
+                err->code = rc;
+        }
         jm_err_prefix(err, "--diurnal %s", p->diurnal);
+    }
     jm_str_release(&text);
     o->diurnal = &x->diurnal;
     o->diurnal_file = p->diurnal;

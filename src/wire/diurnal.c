@@ -34,20 +34,29 @@ static int where(const struct table *t, struct jm_err *err, int code, const char
                       (int)(s.n > 40 ? 40 : s.n), s.p);
 }
 
+/* As a spreadsheet may write it: "Hour". */
+static int find(const struct jm_csv_field *f, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (jm_span_ieq(jm_span_trim(f[i].raw), jm_span_of(name)))
+            return (int)i;
+    return -1;
+}
+
 static bool names(struct table *t, const struct jm_csv_field *f, size_t n)
 {
     static const char *const hour[] = {"hour", "hours", "time", "start", "timestamp"};
     static const char *const rate[] = {"rate", "requests_per_s", "requests/s", "rps", "qps"};
     static const char *const share[] = {"share", "utilisation", "utilization"};
-    int load = jm_csv_find(f, n, "load");
+    int load = find(f, n, "load");
     t->hour = t->load = -1;
     for (size_t i = 0; i < sizeof hour / sizeof *hour && t->hour < 0; i++)
-        t->hour = jm_csv_find(f, n, hour[i]);
+        t->hour = find(f, n, hour[i]);
     for (size_t i = 0; i < sizeof rate / sizeof *rate && t->load < 0; i++)
-        if ((t->load = jm_csv_find(f, n, rate[i])) >= 0)
+        if ((t->load = find(f, n, rate[i])) >= 0)
             t->column = U_RATE;
     for (size_t i = 0; i < sizeof share / sizeof *share && t->load < 0; i++)
-        if ((t->load = jm_csv_find(f, n, share[i])) >= 0)
+        if ((t->load = find(f, n, share[i])) >= 0)
             t->column = U_SHARE;
     t->load = t->load < 0 ? load : t->load;
     return t->hour >= 0 && t->load >= 0;
