@@ -148,7 +148,11 @@ static size_t lines(const struct jm_report *r, char line[LINES][LINE])
         snprintf(line[n] + k, LINE - (size_t)k, "; mean of %d trials, t interval", most);
     n++;
     if (shown(all)) {
-        k = snprintf(line[n], LINE, "All levels together: %s %s %stokens/J (sum of tokens/s over sum of W)",
+        bool part = false;
+        for (size_t i = 0; i < r->n_findings; i++)
+            part |= strcmp(r->findings[i].id, "ladder.incomplete") == 0;
+        k = snprintf(line[n], LINE, "%s together: %s %s %stokens/J (sum of tokens/s over sum of W)",
+                     part ? "Those levels alone that are there" : "All levels",
                      jm_fmt_number(a, all->q.value), jm_fmt_pm(pm, &all->q),
                      all == &l->overall_q ? "qualified " : "");
         if (isfinite(l->idle_share))

@@ -171,8 +171,8 @@ void jm_picture_ladder(const struct jm_picture_of *of, struct jm_pic *p)
     jm_pic_fact(p, "boundary %s", l->set ? l->set : jm_boundary_name((int)l->boundary));
     jm_pic_fact(p, "J / output tokens of the same windows");
     if (isfinite(l->capacity))
-        jm_pic_fact(p, "capacity %s requests/s%s%s", jm_fmt_number(b, l->capacity), l->by ? " by " : "",
-                    l->by ? l->by : "");
+        jm_pic_fact(p, "capacity %s requests/s%s%s%s", jm_fmt_number(b, l->capacity), l->by ? " (" : "",
+                    l->by ? l->by : "", l->by ? ")" : "");
     jm_pic_provenance(p, r, worst);
     jm_pic_begin(p);
     struct jm_axis x = {.from = 84, .to = 436};
