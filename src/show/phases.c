@@ -103,10 +103,10 @@ static void split(struct jm_out *o, size_t k)
     jm_out_style(o, JM_OUT_DIM);
     jm_str_adds(o->s, "  ");
     jm_out_cell(o, "", 12, false);
-    jm_out_cell(o, "fully loaded", 14, true);
-    jm_out_cell(o, "share", 9, true);
+    jm_out_cell(o, "fully loaded", 12, true);
+    jm_out_cell(o, "share", 8, true);
     if (marginal) {
-        jm_out_cell(o, "marginal", 13, true);
+        jm_out_cell(o, "marginal", 11, true);
         jm_out_cell(o, "  one more token", 24, false);
     }
     trim(o);
@@ -118,10 +118,10 @@ static void split(struct jm_out *o, size_t k)
         if (i == 3)
             jm_out_style(o, JM_OUT_BOLD);
         jm_out_cell(o, l[i].name, 12, false);
-        jm_out_cell(o, value(b, l[i].joules, "J"), 14, true);
-        jm_out_cell(o, percent(b, l[i].share), 9, true);
+        jm_out_cell(o, value(b, l[i].joules, "J"), 12, true);
+        jm_out_cell(o, percent(b, l[i].share), 8, true);
         if (marginal && i < 2) {
-            jm_out_cell(o, value(b, l[i].marginal, "J"), 13, true);
+            jm_out_cell(o, value(b, l[i].marginal, "J"), 11, true);
             if (l[i].tokens > 0) {
                 snprintf(line, sizeof line, "  %s a %s", value(b, l[i].marginal / l[i].tokens, "J"),
                          l[i].token);
