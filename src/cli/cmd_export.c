@@ -55,8 +55,10 @@ static int figures(struct jm_cli *cli, const struct opts *o, const char *run_pat
         rc = jm_present_report(run, &o->present, &r, err);
     for (size_t i = 0; !rc && i < o->facts.n; i++)
         rc = jm_fact_declare(r, o->facts.item[i], err);
-    if (!rc)
-        rc = f->render(run, r, &s, err);
+    if (!rc && (rc = f->render(run, r, &s, err)) == JM_EABSENT) {
+        jm_cli_say(cli, "%s", err->text); /* the run has not what the form is of: no failure of the system */
+        rc = JM_EXIT_CHECK;
+    }
     if (!rc && strcmp(path, "-") == 0)
         jm_cli_out(cli, jm_str_span(&s));
     else if (!rc) {

@@ -261,6 +261,19 @@ class Export(unittest.TestCase):
         self.assertEqual(r.returncode, status, r.stderr)
         return r.stdout if not status else r.stderr
 
+    def test_what_a_run_has_not(self):
+        """No failure of the system, so not 4: a window that ends at the end of time has no energy to share out."""
+        with tempfile.TemporaryDirectory() as d:
+            cut = shutil.copy(RUN, os.path.join(d, "cut.jmr"))
+            os.chmod(cut, 0o600)
+            db = sqlite3.connect(cut)
+            db.execute("update window set t1 = 9223372036854775807 where role = 'measure'")
+            db.commit()
+            db.close()
+            r = subprocess.run([JOULEMARK, "export", cut, "-f", "requests-energy", "-o", "-"], capture_output=True, text=True, timeout=60)
+            self.assertEqual((r.returncode, r.stdout), (1, ""))
+            self.assertIn("there is no energy of requests", r.stderr)
+
     def test_forms(self):
         """Their numbers are held by tests/show/exports_test.c; here each is written, and read by its own kind of reader."""
         shown = json.loads(subprocess.run([JOULEMARK, "show", RUN, "--json"], capture_output=True, text=True, timeout=60).stdout)
