@@ -107,8 +107,8 @@ static int ladder_alone(const struct jm_bench_run *b, struct jm_err *err)
     if (beside)
         return jm_err_set(
             err, JM_EUSAGE,
-            "--%s: the levels of a ladder are open loops at shares of the capacity; leave it out, "
-            "or give --capacity",
+            "--%s: the levels of a ladder are open loops at shares of the capacity; leave it out "
+            "(--capacity says what 100 %% is)",
             beside);
     if (b->plan->sequential)
         return jm_err_set(err, JM_EUSAGE,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "base/file.h"
+#include "base/span.h"
 #include "cli/cmds.h"
 #include "cli/path.h"
 #include "cli/pictures.h"
@@ -35,6 +38,21 @@ static int name_of(const char *name, const struct jm_picture **out, struct jm_er
     return JM_EUSAGE;
 }
 
+/* What another program would open as something else is not written. */
+static int ending(const char *path, struct jm_err *err)
+{
+    static const char *const other[] = {".pdf", ".gif", ".jpg", ".jpeg", ".webp", ".eps", ".html"};
+    size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        size_t m = strlen(other[i]);
+        if (n > m && jm_span_ieq(jm_span_of(path + n - m), jm_span_of(other[i])))
+            return jm_err_set(
+                err, JM_EUSAGE,
+                "--output: a picture is SVG, or PNG where the name ends in .png; \"%s\" is neither", path);
+    }
+    return 0;
+}
+
 /* Ends with 1 where the runs have not what the picture shows. */
 static int picture(struct jm_cli *cli, const struct opts *o, struct jm_err *err)
 {
@@ -44,6 +62,12 @@ static int picture(struct jm_cli *cli, const struct opts *o, struct jm_err *err)
     struct jm_str svg;
     jm_str_init(&svg);
     int rc = name_of(o->picture, &k, err), drawn = 0;
+    if (!rc && cli->n_operands > 1 && !k->compares)
+        rc = jm_err_set(err, JM_EUSAGE,
+                        "--picture %s is of one run, and %zu are given; several belong to --picture frontier",
+                        k->name, cli->n_operands);
+    if (!rc && o->output)
+        rc = ending(o->output, err);
     if (!rc)
         rc = jm_cli_runs_open(cli->operand, cli->n_operands, &o->present, &runs, err);
     if (!rc && o->output)

@@ -97,6 +97,8 @@ class Pictures(unittest.TestCase):
         self.assertIn("one trial", self.call("show", run, "--picture", "trials", status=1))
         self.assertIn("frontier, waterfall", self.call("show", run, "--picture", "pie", status=2))
         self.assertIn("one run is shown at a time", self.call("show", run, run, status=2))
+        self.assertIn("is of one run, and 2 are given", self.call("show", run, run, "--picture", "power", status=2))
+        self.assertIn("is neither", self.call("show", run, "--picture", "power", "-o", self.path("x.PDF"), status=2))
         self.assertIn("run file", self.call("show", run, "--picture", "waterfall", "-o", run, status=4))
         # neither the module nor the program: a sentence, and SVG all the same
         nothing = {"JM_MODULE_DIR": self.dir, "PATH": self.dir}
