@@ -12,6 +12,8 @@
 
 #include "base/banned.h"
 
+#define OVERLAPS 2000 /* windows that are held against each other */
+
 #define ENGINES_MAX  64
 #define BESIDE_NS    (10 * JM_NS_PER_S) /* around the load, where the engine idles */
 #define QUIET_S      0.5                /* after a request, until power has settled */
@@ -537,6 +539,17 @@ static int make(struct jm_phase_work *w)
     return rc || w->out->why ? rc : allocate(w);
 }
 
+/* Of an import or by hand; what a recorder writes never does. */
+static bool overlap(const struct jm_calc *c)
+{
+    for (size_t k = 1; k < c->n_win && k < OVERLAPS; k++)
+        for (size_t i = 0; i < k && measured(&c->win[k]); i++)
+            if (measured(&c->win[i]) && c->win[i].w->t0 < c->win[k].w->t1 &&
+                c->win[k].w->t0 < c->win[i].w->t1)
+                return true;
+    return false;
+}
+
 int jm_phases_make(struct jm_calc *c)
 {
     struct jm_phase_work w = {.c = c};
@@ -550,6 +563,8 @@ int jm_phases_make(struct jm_calc *c)
     if (!w.out)
         return no_memory(c);
     w.out->residual = NAN;
+    if (overlap(c))
+        w.out->note = "measure windows overlap: what lies in two of them is in the total twice";
     int rc = make(&w);
     for (size_t i = 0; i < w.n_units && w.unit; i++) {
         jm_grid_release(&w.unit[i].grid);

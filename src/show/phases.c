@@ -258,6 +258,8 @@ static void notes(const struct jm_phases *p, void (*say)(void *self, const char 
             jm_fmt_count(b, p->no_tokens));
         say(self, line);
     }
+    if (p->note)
+        say(self, p->note);
     if (p->closure_mj) {
         snprintf(line, sizeof line, "THE PARTS DO NOT ADD UP: %lld mJ are left over",
                  (long long)p->closure_mj);

@@ -62,6 +62,7 @@ static void one_request(void **state)
     look(&s);
     const struct jm_phases *p = s.r->phases;
     assert_null(p->why);
+    assert_null(p->note);
     assert_int_equal(p->method, JM_PHASE_TIME_SHARE);
     assert_int_equal(p->n_requests, 1);
     assert_int_equal(p->closure_mj, 0);
@@ -144,6 +145,7 @@ static void hostile(void **state)
     syn_window(&s, JM_R_MEASURE, 2, -1e9, 9e9);
     syn_window(&s, JM_R_WARMUP, 0, -1e9, 1e9);
     look(&s);
+    assert_non_null(s.r->phases->note); /* two windows hold the same time */
     assert_non_null(s.r->phases);
     shown(&s, "Prefill, decode, requests");
     syn_end(&s);
