@@ -366,6 +366,12 @@ static int sci(struct work *k)
     return 0;
 }
 
+static void remark(struct jm_calc *c, const char *text)
+{
+    const char *old = c->r->impact_note;
+    c->r->impact_note = jm_report_text(c->r, "%s%s%s", text, old ? "; " : "", old ? old : "");
+}
+
 /* Water of the site: by the IT energy, which the wall is. */
 static int site(struct jm_calc *c)
 {
@@ -391,10 +397,8 @@ static int site(struct jm_calc *c)
         any = true;
     }
     if (!rc && !any)
-        c->r->impact_note = jm_report_text(
-            c->r,
-            "water.site has no value: --wue is of a kilowatt-hour at the wall, and no wall was measured%s%s",
-            c->r->impact_note ? "; " : "", c->r->impact_note ? c->r->impact_note : "");
+        remark(c,
+               "water.site has no value: --wue is of a kilowatt-hour at the wall, and no wall was measured");
     return rc;
 }
 
@@ -461,17 +465,23 @@ int jm_impacts_make(struct jm_calc *c)
     struct work k = {.c = c};
     int rc = 0;
     bool any = (set && set->n) || isfinite(c->o->wue);
-    if (!any)
-        return 0;
     k.at = widest(c);
+    if (!any && !(c->o->pue.value >= 1))
+        return 0;
     if (c->o->pue.value >= 1 && k.at != JM_B_FACILITY)
         c->r->impact_note =
             "the PUE was not used: it multiplies the energy at the wall, and no wall was measured. A "
             "calibration "
             "(--calibration) carries the GPUs to the wall. What stands here is less than the facility's";
-    else if (k.at == JM_B_GPU || k.at == JM_B_DEVICE)
+    else if (any && (k.at == JM_B_GPU || k.at == JM_B_DEVICE))
         c->r->impact_note = "host, conversion losses and cooling are not in this energy: the bill and the "
                             "footprint are larger";
+    if (!any) { /* of an estimate it is used */
+        for (size_t i = 0; i < c->r->n_results; i++)
+            if (c->r->results[i].q.boundary == JM_B_FACILITY && c->r->results[i].q.have)
+                c->r->impact_note = NULL;
+        return 0;
+    }
     if (k.at == JM_B_NONE) {
         c->r->impact_note = "there is no energy that a factor could be multiplied by";
         return 0;
@@ -491,6 +501,11 @@ int jm_impacts_make(struct jm_calc *c)
         rc = year(&k, "year.energy");
     for (size_t i = 0; !rc && set && i < set->n; i++)
         rc = factor(&k, i);
+    bool sci_had = !(c->o->embodied.grams > 0);
+    for (size_t i = 0; i < c->r->n_impacts; i++)
+        sci_had |= strncmp(c->r->impacts[i].x.metric, "sci.", 4) == 0;
+    if (!rc && !sci_had)
+        remark(c, "sci has no value: it takes the mean of the grid by location, and no factor here is one");
     if (!rc && isfinite(c->o->wue))
         rc = site(c);
     free(k.by_window);

@@ -160,6 +160,12 @@ class Kept(unittest.TestCase):
         text = " ".join(r.stdout.split())
         self.assertRegex(text, r"FR, EUR -0\.02000 -0\.00\d+ DE, USD 0\.1000 0\.01\d+ A year")
         self.assertRegex(text, r"FR -\d\d EUR; DE \d{3} USD")
+        self.assertNotIn("sci has no value", text)
+        r = subprocess.run([JOULEMARK, "show", run_file, "--carbon", "FR=300g/kWh@2024:marginal", "--embodied", "1312kg,life=4y"],
+                           capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+        unused = subprocess.run([JOULEMARK, "show", run_file, "--pue", "1.4"], capture_output=True, text=True, timeout=60)
+        self.assertIn("the PUE was not used", unused.stdout)
+        self.assertIn("sci has no value: it takes the mean of the grid", " ".join(r.stdout.split()))
         self.assertIn("water.site has no value: --wue is of a kilowatt-hour at the wall", text)
         self.assertNotIn("unknown EUR", run("--power", "5600W", "--tokens-per-second", "2800", "--price", "FR=-0.02").stdout)
 
