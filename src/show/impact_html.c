@@ -31,39 +31,33 @@ static double of(const struct jm_impact *m)
     return m && m->x.q.have && m->x.q.validity != JM_V_INVALID ? m->x.q.value : NAN;
 }
 
-static void refused(const struct jm_report *r, struct jm_str *s)
+static void on_line(void *self, const char *text, bool aside)
 {
-    for (size_t i = 0; i < r->n_impacts; i++) {
-        const struct jm_impact *m = &r->impacts[i];
-        bool said = !m->why || m->x.q.have || strncmp(m->x.metric, "year", 4) == 0;
-        for (size_t k = 0; !said && k < i; k++)
-            said |= r->impacts[k].why && !r->impacts[k].x.q.have && strcmp(r->impacts[k].why, m->why) == 0;
-        if (said)
-            continue;
-        jm_str_addf(s, "<p class='dim'>%s: no value: ", m->x.metric);
-        esc(s, m->why);
-        jm_str_adds(s, ".</p>");
-    }
+    struct jm_str *s = self;
+    jm_str_adds(s, aside ? "<p class='dim'>" : "<p>");
+    esc(s, text);
+    jm_str_adds(s, "</p>");
 }
 
 void jm_show_impact_html(const struct jm_report *r, struct jm_str *s)
 {
     struct jm_impact_zone z;
     int window = jm_impact_window(r);
-    if (!r->n_impacts)
+    if (!r->n_impacts && !r->impact_note)
         return;
-    jm_str_adds(s, "<section id='impact'><h2>Money and carbon</h2><p class='dim'>At the boundary ");
+    jm_str_adds(s, "<section id='impact'><h2>Money and carbon</h2>");
+    if (!r->n_impacts) {
+        on_line(s, r->impact_note, true);
+        jm_str_adds(s, "</section>");
+        return;
+    }
+    jm_str_adds(s, "<p class='dim'>At the boundary ");
     esc(s, r->impacts[0].x.set);
     if (window >= 0 && r->n_windows > 1) {
         jm_str_adds(s, ", ");
         esc(s, r->windows[window].name);
     }
     jm_str_adds(s, ".</p>");
-    if (r->impact_note) {
-        jm_str_adds(s, "<p>");
-        esc(s, r->impact_note);
-        jm_str_adds(s, ".</p>");
-    }
     jm_str_adds(
         s,
         "<div class='scroll'><table><thead><tr><th scope='col'>zone</th><th scope='col' class='n'>price, kWh"
@@ -94,24 +88,6 @@ void jm_show_impact_html(const struct jm_report *r, struct jm_str *s)
         jm_str_adds(s, "</tr>");
     }
     jm_str_adds(s, "</tbody></table></div>");
-    refused(r, s);
-    for (size_t i = 0; i < r->n_factors && i < 64; i++) {
-        const struct jm_factor *f = &r->factors[i];
-        bool said = false;
-        for (size_t k = 0; k < i; k++)
-            said |= strcmp(r->factors[k].source, f->source) == 0;
-        if (said)
-            continue;
-        jm_str_addf(s, "<p class='dim'>%s: ",
-                    f->what == JM_FACTOR_PRICE   ? "Price"
-                    : f->what == JM_FACTOR_WATER ? "Water"
-                                                 : "Carbon");
-        esc(s, f->source);
-        if (f->licence[0]) {
-            jm_str_adds(s, ", ");
-            esc(s, f->licence);
-        }
-        jm_str_adds(s, ".</p>");
-    }
+    jm_impact_lines(r, window, on_line, s); /* a year, SCI, water, what has no value, sources */
     jm_str_adds(s, "</section>");
 }

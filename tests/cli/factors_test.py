@@ -165,6 +165,10 @@ class Kept(unittest.TestCase):
                            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
         unused = subprocess.run([JOULEMARK, "show", run_file, "--pue", "1.4"], capture_output=True, text=True, timeout=60)
         self.assertIn("the PUE was not used", unused.stdout)
+        page = subprocess.run([JOULEMARK, "show", run_file, "-f", "html", "--carbon", "FR=40g/kWh@2024:generation", "--embodied",
+                               "1312kg,life=4y"], capture_output=True, text=True, timeout=60).stdout
+        self.assertRegex(page, r"<p>A year at this power, 8,760 h \(extrapolated\): [\d,]+ kWh; FR \d+ kg</p>")
+        self.assertIn("<p>sci.per_mtok FR: ", page)
         self.assertIn("sci has no value: it takes the mean of the grid", " ".join(r.stdout.split()))
         self.assertIn("water.site has no value: --wue is of a kilowatt-hour at the wall", text)
         self.assertNotIn("unknown EUR", run("--power", "5600W", "--tokens-per-second", "2800", "--price", "FR=-0.02").stdout)
