@@ -325,7 +325,13 @@ static int codecarbon(const struct jm_json *root, struct jm_factor_set *set, str
         snprintf(f->vintage, sizeof f->vintage, "%lld", (long long)year);
         snprintf(f->source, sizeof f->source, "CodeCarbon, from Ember by way of Our World in Data");
     }
-    return set->n > from ? 0 : JM_EAGAIN;
+    if (set->n > from)
+        return 0;
+    int rc = 0; /* a mix of each country? */
+    for (it = NULL; !rc && jm_json_next(root, &it, &key, &v);)
+        if (jm_json_is_object(v) && (rc = mix(v, err)))
+            jm_err_prefix(err, "%.40s", key);
+    return rc ? rc : JM_EAGAIN;
 }
 
 static int refused(const struct jm_json *root, struct jm_err *err)

@@ -303,6 +303,9 @@ static void primary_energy(void **state)
             JM_EUSAGE, "primary energy");
     refused("{\"lowCarbon\":4.797,\"naturalGas\":1.630,\"petroleum\":0.007,\"coal\":0.316,\"total\":6.75}",
             JM_EUSAGE, "without a carbon intensity");
+    refused("{\"FRA\":{\"coal\":0.3,\"petroleum\":3.4,\"total\":10.1},\"DEU\":{\"coal\":1,\"petroleum\":2,"
+            "\"total\":9}}",
+            JM_EUSAGE, "This is a mix of primary energy: 34 %");
     refused("country,coal,oil,gas,total\nFR,1,2,3,6\n", JM_EUSAGE, "primary energy");
     /* CodeCarbon's own table says the intensity, and 0 is what rounding left */
     assert_int_equal(
