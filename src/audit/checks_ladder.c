@@ -76,8 +76,8 @@ static int level(struct jm_report *r, const struct jm_ladder *l, const struct jm
         r,
         jm_report_finding(r, "ladder.unreached", JM_SEV_WARNING,
                           "at %g %% of the capacity %.4g requests/s were offered and %.4g "
-                          "answered: the level is beyond what the endpoint can do, and its queue "
-                          "grew all the time",
+                          "answered: the level is beyond what the endpoint can do and its queue grew "
+                          "all the time, or requests failed",
                           x->percent, x->offered, rate->q.value),
         x->window, err, NULL);
 }
