@@ -56,8 +56,10 @@ static const char *three(char b[JM_FMT], double v)
 static const char *bin_name(char b[JM_FMT], const double *edge, size_t k)
 {
     char lo[JM_FMT], hi[JM_FMT];
-    jm_fmt_count(lo, llround(edge[k]));
-    jm_fmt_count(hi, llround(edge[k + 1]) - 1);
+    double last = edge[k + 1] - 1;
+    jm_fmt_count(lo, edge[k] < 0x1p63 ? llround(edge[k]) : INT64_MAX);
+    jm_fmt_count(hi, last < 0x1p63 ? llround(last)
+                                   : INT64_MAX); /* counts of a file may be as large as they can */
     if (edge[k + 1] - edge[k] <= 1)
         snprintf(b, JM_FMT, "%s", lo);
     else
