@@ -44,6 +44,25 @@ static int distinct(const struct jm_compare_side_in *side, size_t n, struct jm_e
     return 0;
 }
 
+/* A candidate's own runs, or one twice, tell nothing of A against A. */
+static int distinct_aa(const struct jm_compare_side_in *side, size_t n, const struct jm_compare_opts *o,
+                       struct jm_err *err)
+{
+    for (size_t i = 0; i < o->n_aa; i++) {
+        for (size_t k = 0; k < i; k++)
+            if (same_run(&o->aa[i], &o->aa[k]))
+                return jm_err_set(err, JM_EUSAGE, "--aa: %s is there twice", jm_run_path(o->aa[i].run));
+        for (size_t k = 1; k < n; k++)
+            for (size_t j = 0; j < side[k].n_run; j++)
+                if (same_run(&o->aa[i], &side[k].run[j]))
+                    return jm_err_set(err, JM_EUSAGE,
+                                      "--aa: %s is a run of %c, a candidate; the detection floor takes runs "
+                                      "of A against A",
+                                      jm_run_path(o->aa[i].run), (char)('A' + k));
+    }
+    return 0;
+}
+
 /* --- pairs */
 struct event {
     int64_t at;
@@ -453,6 +472,8 @@ int jm_compare(const struct jm_compare_side_in *side, size_t n, const struct jm_
             return jm_err_set(err, JM_EUSAGE, "%s has no run file", side[i].name);
     int rc = distinct(side, n, err);
     if (!rc)
+        rc = distinct_aa(side, n, o, err);
+    if (!rc)
         rc = jm_report_new(&mem, err);
     if (rc)
         return rc;
@@ -467,6 +488,8 @@ int jm_compare(const struct jm_compare_side_in *side, size_t n, const struct jm_
     c->n_side = n;
     options(c, o);
     rc = jm_cmp_declared(&x);
+    if (!rc)
+        rc = jm_cmp_aa(&x);
     int asked = o->contract ? o->contract->boundary : o->boundary;
     bool across = pick_boundary(&x, n, asked);
     for (size_t i = 0; !rc && i < n; i++)

@@ -299,7 +299,7 @@ static bool declared(const struct jm_cmp *x, const char *id)
     return false;
 }
 
-static int known_name(const char *name, const char *where, struct jm_err *err)
+int jm_cmp_known_name(const char *name, const char *where, struct jm_err *err)
 {
     const char *best = NULL;
     unsigned least = ~0u;
@@ -323,12 +323,43 @@ int jm_cmp_declared(struct jm_cmp *x)
     const struct jm_contract *k = x->o->contract;
     int rc = 0;
     for (size_t i = 0; !rc && i < x->o->n_differs; i++)
-        rc = known_name(x->o->differs[i], "--differs", x->err);
+        rc = jm_cmp_known_name(x->o->differs[i], "--differs", x->err);
     for (size_t i = 0; !rc && k && i < k->differs.n; i++)
-        rc = known_name(k->differs.item[i], "contract, differs", x->err);
+        rc = jm_cmp_known_name(k->differs.item[i], "contract: differs", x->err);
     for (size_t i = 0; !rc && k && i < k->known.n; i++)
-        rc = known_name(k->known.item[i], "contract, known", x->err);
+        rc = jm_cmp_known_name(k->known.item[i], "contract: known", x->err);
     return rc;
+}
+
+/* Runs of A against A are runs of A: what A's files say and a run of --aa says otherwise. */
+int jm_cmp_aa(struct jm_cmp *x)
+{
+    const struct jm_compare_side_in *a = &x->in[0];
+    for (size_t i = 0; i < x->o->n_aa; i++) {
+        const struct jm_compare_run *r = &x->o->aa[i];
+        const char *title = NULL, *is = NULL, *was = NULL;
+        for (size_t k = 0; k < SAID && !title; k++) {
+            is = said[k].weight == BINDING ? jm_cmp_env(r->run, said[k].key) : NULL;
+            bool agree = !is, known = false;
+            for (size_t j = 0; j < a->n_run && !agree; j++) {
+                const char *v = jm_cmp_env(a->run[j].run, said[k].key);
+                known |= v != NULL;
+                was = v ? v : was;
+                agree = v && strcmp(v, is) == 0;
+            }
+            if (known && !agree)
+                title = said[k].title;
+        }
+        if (!title && r->report->simulated != a->run[0].report->simulated)
+            title = "simulated", is = r->report->simulated ? "yes" : "no",
+            was = r->report->simulated ? "no" : "yes";
+        if (title)
+            return jm_err_set(x->err, JM_EUSAGE,
+                              "--aa: %s is no run of A, which it differs from in %s (%.60s, A %.60s); the "
+                              "detection floor takes runs of A against A",
+                              jm_run_path(r->run), title, is, was);
+    }
+    return 0;
 }
 
 /* Settles the state of a fact whose values are there. far: some side is apart from A. */

@@ -39,6 +39,9 @@ int jm_cmp_by_time(const void *a, const void *b);
 int jm_cmp_facts(struct jm_cmp *x);
 /* Is `name` a fact, or the first word of some? */
 int jm_cmp_declared(struct jm_cmp *x);
+int jm_cmp_known_name(const char *name, const char *where, struct jm_err *err);
+/* Are the runs of A against A runs of A? */
+int jm_cmp_aa(struct jm_cmp *x);
 const struct jm_compare_fact *jm_cmp_fact(const struct jm_comparison *c, const char *id);
 /* compare_values.c: the first key of the environment that is there; the set without its counts; accelerators,
  * metered devices and who counted the tokens as text; means over a side: of a gauge, of the engine's prefix

@@ -53,6 +53,9 @@ const char *jm_cmp_sentence(struct jm_cmp *x, const struct jm_candidate *k)
     case JM_WHY_SAME:
         return JM_CMP_TEXT(x, "%s: %s, within the margin of ± %.3g %%", name, what, 100 * o->margin);
     case JM_WHY_FEW: {
+        if (d->pairs_needed == o->least) /* not what the scatter asks for */
+            return JM_CMP_TEXT(x, "%s: %zu pair%s, and at least %zu are asked for", name, d->n,
+                               d->n == 1 ? "" : "s", o->least);
         const char *n = needed(x, d);
         return n ? JM_CMP_TEXT(x, "%s: %zu pair%s say%s too little; %s", name, d->n, d->n == 1 ? "" : "s",
                                d->n == 1 ? "s" : "", n)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "compute/compare_impl.h"
 
 #include "base/banned.h"
 
@@ -106,7 +107,7 @@ static int slo_done(void *item, struct jm_err *err)
                           "ended after %.6g s",
                           (double)s->tpot / 1e9, (double)s->e2e / 1e9);
     if (s->attainment == 0)
-        return jm_err_set(err, JM_EUSAGE, "an attainment of 0 %% asks for nothing: leave it out");
+        return jm_err_set(err, JM_EUSAGE, "an attainment of 0 %% asks for nothing");
     if (s->attainment == 1)
         return jm_err_set(
             err, JM_EUSAGE,
@@ -285,6 +286,20 @@ static int whole(const struct jm_contract *c, struct jm_err *err)
                 return jm_err_set(
                     err, JM_EUSAGE, "contradictory limits: slos has two objectives for %s%s; a slice has one",
                     c->slo[i].slice ? "the slice " : "all requests", c->slo[i].slice ? c->slo[i].slice : "");
+    for (size_t i = 0; i < c->n_slo; i++)
+        if (isnan(c->slo[i].attainment) && strcmp(c->unit, "j_per.qualified_token") != 0)
+            return jm_err_set(
+                err, JM_EUSAGE,
+                "slos: the objective for %s%s has no attainment, so nothing is held by it: give "
+                "the share of the requests that must be inside, as attainment: 99 %%",
+                c->slo[i].slice ? "the slice " : "all requests", c->slo[i].slice ? c->slo[i].slice : "");
+    for (size_t i = 0; i < c->differs.n + c->known.n; i++) {
+        bool meant = i < c->differs.n;
+        int rc = jm_cmp_known_name(meant ? c->differs.item[i] : c->known.item[i - c->differs.n],
+                                   meant ? "differs" : "known", err);
+        if (rc)
+            return rc;
+    }
     if (c->expected && c->expected_saving < c->minimum_saving)
         return jm_err_set(err, JM_EUSAGE,
                           "contradictory limits: %.6g %% is asked for at least, and no more than %.6g %% is "

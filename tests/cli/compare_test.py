@@ -65,6 +65,8 @@ class Compare(unittest.TestCase):
         aa = self.doc(1, A, B, "--aa", A)
         self.assertEqual((aa["candidates"][0]["floor"]["source"], aa["candidates"][0]["floor"]["n"]), ("aa", 3))
         self.assertIn("A against A", aa["sentence"])
+        self.refused("is a run of B, a candidate", A, B, "--aa", B)
+        self.refused("is there twice", A, B, "--aa", A, "--aa", A)
 
     @unittest.skipUnless(YAML, "built without libyaml")
     def test_contract(self):

@@ -93,6 +93,8 @@ static void refused(void **state)
         {HEAD "slos:\n  - {tpot: 5 s, e2e: 2 s}\n", "contradictory limits", "line 5, column 5"},
         {HEAD "slos:\n  - {ttft: 1 s, attainment: 100 %}\n", "by no number of requests", "line 5, column 5"},
         {HEAD "slos:\n  - {ttft: 1 s, attainment: 0 %}\n", "asks for nothing", "line 5, column 5"},
+        {HEAD "slos:\n  - {ttft: 1 s}\n", "has no attainment, so nothing is held by it", "c.yaml"},
+        {HEAD "differs: [engine.vers]\n", "did you mean \"engine.version\"", "c.yaml: differs"},
         {HEAD "slos:\n  - {ttft: 1 s}\n  - {slice: all, ttft: 2 s}\n", "two objectives for all requests",
          "c.yaml"},
         {HEAD "slos:\n  - {slice: x, ttft: 1 s}\n  - {slice: x, e2e: 2 s}\n",
