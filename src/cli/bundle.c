@@ -448,7 +448,10 @@ int jm_bundle_write(struct jm_cli *cli, const char *path, const struct jm_bundle
 {
     struct stat st;
     struct bundle b = {.o = o, .err = err};
-    if (!o->force && stat(path, &st) == 0)
+    bool there = stat(path, &st) == 0;
+    if (there && !S_ISREG(st.st_mode))
+        return jm_err_set(err, JM_ECONFLICT, "%s is no regular file, and a bundle is written as one", path);
+    if (!o->force && there)
         return jm_err_set(err, JM_ECONFLICT, "%s is there already; --force writes over it", path);
     int rc = jm_path_spare_run(path, err);
     if (rc)

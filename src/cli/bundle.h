@@ -57,6 +57,9 @@ struct jm_bundle_figures {
 };
 void jm_bundle_figures_init(struct jm_bundle_figures *f);
 void jm_bundle_figures_release(struct jm_bundle_figures *f);
+/* Holds the figures of a show.json against those of another version: 0 when every value that both know agrees
+ * to 0.2 %, 1 when one does not (note says which), JM_ENOMEM. */
+int jm_bundle_values(struct jm_span stated, struct jm_span again, char *note, size_t cap, struct jm_err *err);
 /* pages: those for people too. */
 int jm_bundle_figures(const char *path, const char *name, const struct jm_figure_opts *o, bool pages,
                       struct jm_bundle_figures *f, struct jm_err *err);

@@ -115,15 +115,15 @@ int jm_export_gpai(const struct jm_run *run, struct jm_report *r, struct jm_str 
         bound = "2 x all parameters x tokens, an upper bound for a mixture of experts; attention over the "
                 "context is not in it";
     jm_str_adds(out, "item,value,unit,known,note\n");
-    word(out, "Model", jm_export_model(run, r), "--fact model=NAME");
-    word(out, "Task", jm_export_fact(run, r, "task", NULL), "--fact task=TEXT");
+    word(out, "Model", jm_export_model(run, r), "needs --fact model=NAME");
+    word(out, "Task", jm_export_fact(run, r, "task", NULL), "needs --fact task=TEXT");
     snprintf(note, sizeof note, "%d x %.200s", gpus, gpu);
     word(out, "Hardware", gpu[0] && gpus > 0 ? note : jm_export_fact(run, r, "accelerators", NULL),
-         "--fact accelerators=TEXT");
+         "needs --fact accelerators=TEXT");
     line(out, "Parameters that a token passes through", n, "", isnan(n) ? "missing" : "declared",
          !isnan(n)   ? ""
          : active[0] ? "--fact active-parameters is no number such as 70.6e9 or 70.6B"
-                     : "--fact active-parameters=70.6e9");
+                     : "needs --fact active-parameters=70.6e9");
     line(out, "Tokens of the benchmark (input and output)", t, "tokens", isnan(t) ? "missing" : "recorded",
          isnan(t) ? "the server did not count them" : "");
     line(out, "Benchmarked amount of computation used for inference", 2 * n * t, "FLOP",

@@ -85,6 +85,23 @@ class Bundle(unittest.TestCase):
                 f.write(data)
         return files
 
+    def forge(self, files):
+        """A bundle of these files, with a manifest that fits and the headers that were, with other sizes."""
+        lines = [f"{hashlib.sha256(d).hexdigest()}  {n[9:]}\n" for n, d in sorted(files.items()) if "MANIFEST" not in n]
+        files = {**files, "evidence/MANIFEST.sha256": "".join(lines).encode()}
+        _, plain = files_of(self.file)
+        forged = self.path("forged.tar.zst")
+        with open(forged, "wb") as f, subprocess.Popen(["zstd", "-q", "-6", "-c"], stdin=subprocess.PIPE, stdout=f) as p:
+            for n, d in sorted(files.items()):
+                h = bytearray(plain[plain.index(n.encode() + b"\0"):][:512])
+                h[124:135] = b"%011o" % len(d)
+                h[148:156] = b" " * 8
+                h[148:156] = b"%06o\0 " % sum(h)
+                p.stdin.write(bytes(h) + d + b"\0" * (-len(d) % 512))
+            p.stdin.write(b"\0" * 1024)
+        self.assertEqual(p.returncode, 0)
+        return forged
+
     def recompute(self, status=0, **env):
         r = subprocess.run([sys.executable, self.path("evidence/recompute.py")], capture_output=True, text=True, timeout=60,
                            env={**os.environ, "PYTHONPATH": "", **env})
@@ -148,22 +165,23 @@ class Bundle(unittest.TestCase):
         self.assertIn("NOT ALL FIGURES AGREE", text)
         if not shutil.which("zstd"):
             self.skipTest("the zstd program is not there")
-        _, plain = files_of(self.file)
-        out = io.BytesIO()
-        for n, d in sorted(files.items()):  # the headers that were, with other sizes
-            h = bytearray(plain[plain.index(n.encode() + b"\0"):][:512])
-            h[124:135] = b"%011o" % len(d)
-            h[148:156] = b" " * 8
-            h[148:156] = b"%06o\0 " % sum(h)
-            out.write(bytes(h) + d + b"\0" * (-len(d) % 512))
-        out.write(b"\0" * 1024)
-        forged = self.path("forged.tar.zst")
-        with open(forged, "wb") as f:
-            f.write(subprocess.run(["zstd", "-q", "-6", "-c"], input=out.getvalue(), stdout=subprocess.PIPE, check=True).stdout)
-        checks = self.verify(status=1, file=forged)
+        checks = self.verify(status=1, file=self.forge(files))
         self.assertEqual(checks["manifest"]["state"], "holds")
         self.assertEqual(checks["figures"]["state"], "fails")
         self.assertIn("figures/bench/show.json is not what the run gives", checks["figures"]["text"])
+        # to say that another version made it helps nobody
+        bundle = json.loads(files["evidence/bundle.json"])
+        files["evidence/bundle.json"] = json.dumps({**bundle, "joulemark": "9.9"}).encode()
+        checks = self.verify(status=1, file=self.forge(files))
+        self.assertEqual(checks["figures"]["state"], "fails")
+        self.assertIn("where the run gives", checks["figures"]["text"])
+        bundle["runs"][0]["id"] = "0" + bundle["runs"][0]["id"][1:]
+        files["evidence/bundle.json"] = json.dumps(bundle).encode()
+        self.assertEqual(self.verify(status=1, file=self.forge(files))["seal"]["state"], "fails")
+        # 200 times what is packed may come out, and no more
+        files["evidence/runs/bench.jmr"] = bytes(2 << 20) * 200
+        r = self.verify(status=1, file=self.forge(files))
+        self.assertIn("more than the limit", r["container"]["text"])
 
     def test_every_byte(self):
         self.make()
@@ -230,6 +248,9 @@ class Bundle(unittest.TestCase):
         r = audit(live, "--bundle", self.path("x.tar.zst"))
         self.assertIn("not sealed", r.stderr)
         self.assertNotEqual(r.returncode, 0)
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        self.assertIn("no regular file", audit(RUN, "--bundle", fifo, "--force").stderr)
         for args, words in (((RUN, "--sign", "k"), "--sign belongs to --bundle"), ((RUN, "--key", "k"), "--key belongs to --verify"),
                             (("--bundle", "x"), "one run or more"), ((RUN, RUN), "one FILE"), ((), "one FILE"),
                             (("--verify", self.file, RUN), "alone"), (("--verify", RUN), None)):
