@@ -89,7 +89,7 @@ static int make_order(struct jm_cmp *x, struct jm_candidate *k)
     for (int i = 0; i < 2; i++)
         for (size_t t = 0; t < s[i]->n_trial; t++) {
             known &= s[i]->trial[t].at != INT64_MIN;
-            e[n++] = (struct event){s[i]->trial[t].at, i ? 'B' : 'A'};
+            e[n++] = (struct event){s[i]->trial[t].at, i ? jm_cmp_letter(k) : 'A'};
         }
     qsort(e, n, sizeof *e, by_at);
     for (size_t i = 0; i < n; i++)

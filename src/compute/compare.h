@@ -128,7 +128,7 @@ struct jm_candidate {
     const char *sentence;
     struct jm_compare_pair *pair;
     size_t n_pair;
-    const char *order; /* "ABBAAB...", by time; NULL: not known */
+    const char *order; /* "ABBAAB...", by time, with the candidate's letter; NULL: not known */
     struct jm_decision decision;
     struct jm_clause *clause;
     size_t n_clause;

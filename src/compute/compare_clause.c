@@ -39,9 +39,9 @@ static int slo(struct jm_cmp *x, struct jm_candidate *k, size_t i)
         return put(x, k, "slo", o->slice, JM_CLAUSE_OPEN, asked, "not told",
                    b->unsent
                        ? JM_CMP_TEXT(x,
-                                     "%llu requests of B were due, never sent and not kept, so nobody "
+                                     "%llu requests of %c were due, never sent and not kept, so nobody "
                                      "knows how many were inside their objective",
-                                     (unsigned long long)b->unsent)
+                                     (unsigned long long)b->unsent, jm_cmp_letter(k))
                        : JM_CMP_TEXT(x, "no request %s was measured, so its objective is not told", who));
     const char *found = JM_CMP_TEXT(x, "%.4g %% (%llu of %llu), at least %.4g %%", 100 * share,
                                     (unsigned long long)t->k, (unsigned long long)t->n, 100 * t->bound.lo);
@@ -78,9 +78,9 @@ static int errors(struct jm_cmp *x, struct jm_candidate *k)
         bool more = share > base && b->failed_share.lo > a->failed_share.hi;
         return put(x, k, "errors", NULL, more ? JM_CLAUSE_BROKEN : JM_CLAUSE_MET, asked, found,
                    JM_CMP_TEXT(x,
-                               "B fails %.3g %% of the requests and A %.3g %%: joules that were saved by "
+                               "%c fails %.3g %% of the requests and A %.3g %%: joules that were saved by "
                                "leaving work undone are none",
-                               100 * share, 100 * base));
+                               jm_cmp_letter(k), 100 * share, 100 * base));
     }
     if (b->failed_share.hi <= c->error_budget)
         return put(x, k, "errors", NULL, JM_CLAUSE_MET, asked, found, NULL);
@@ -123,13 +123,13 @@ static int quality_loss(struct jm_cmp *x, struct jm_candidate *k)
         return put(x, k, "quality", NULL, JM_CLAUSE_MET, asked, found, NULL);
     if (over < -t * se)
         return put(x, k, "quality", NULL, JM_CLAUSE_BROKEN, asked, found,
-                   JM_CMP_TEXT(x, "B loses %.3g %% of the quality, and %.6g %% is allowed", 100 * loss,
-                               100 * c->quality_loss));
+                   JM_CMP_TEXT(x, "%c loses %.3g %% of the quality, and %.6g %% is allowed", jm_cmp_letter(k),
+                               100 * loss, 100 * c->quality_loss));
     return put(x, k, "quality", NULL, JM_CLAUSE_OPEN, asked, found,
                JM_CMP_TEXT(x,
-                           "B may lose as much as %.3g %% of the quality, and %.6g %% is allowed: more "
+                           "%c may lose as much as %.3g %% of the quality, and %.6g %% is allowed: more "
                            "scored answers are needed",
-                           100 * (loss + half), 100 * c->quality_loss));
+                           jm_cmp_letter(k), 100 * (loss + half), 100 * c->quality_loss));
 }
 
 static int quality_minimum(struct jm_cmp *x, struct jm_candidate *k)
@@ -138,16 +138,19 @@ static int quality_minimum(struct jm_cmp *x, struct jm_candidate *k)
     const struct jm_compare_side *b = &x->c->side[k->side];
     const char *asked = JM_CMP_TEXT(x, "mean score %.6g", c->quality_minimum);
     if (b->n_quality < 2)
-        return put(x, k, "quality", NULL, JM_CLAUSE_OPEN, asked, "not told",
-                   "the contract asks for a score, and B has none: give them with --quality, once a side");
+        return put(
+            x, k, "quality", NULL, JM_CLAUSE_OPEN, asked, "not told",
+            JM_CMP_TEXT(
+                x, "the contract asks for a score, and %c has none: give them with --quality, once a side",
+                jm_cmp_letter(k)));
     double t = jm_stats_t_quantile(1 - (1 - x->c->decide.level) / 2, b->quality_dof) * b->quality_se;
     const char *found = JM_CMP_TEXT(x, "%.4g, at least %.4g", b->quality, b->quality - t);
     if (b->quality - t >= c->quality_minimum)
         return put(x, k, "quality", NULL, JM_CLAUSE_MET, asked, found, NULL);
     return put(x, k, "quality", NULL, b->quality + t < c->quality_minimum ? JM_CLAUSE_BROKEN : JM_CLAUSE_OPEN,
                asked, found,
-               JM_CMP_TEXT(x, "the mean score of B is %.4g, at least %.4g, and %.6g is asked for", b->quality,
-                           b->quality - t, c->quality_minimum));
+               JM_CMP_TEXT(x, "the mean score of %c is %.4g, at least %.4g, and %.6g is asked for",
+                           jm_cmp_letter(k), b->quality, b->quality - t, c->quality_minimum));
 }
 
 /* --- slices */

@@ -72,5 +72,10 @@ static inline const char *jm_cmp_kept(struct jm_cmp *x, const char *text)
     return text;
 }
 int jm_cmp_memory(struct jm_cmp *x);
+/* What a candidate is called beside A. */
+static inline char jm_cmp_letter(const struct jm_candidate *k)
+{
+    return (char)('A' + k->side);
+}
 
 #endif

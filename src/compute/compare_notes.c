@@ -107,10 +107,10 @@ static int watts(struct jm_cmp *x, struct jm_candidate *k)
         return 0;
     return note(x, k, "watts", true,
                 JM_CMP_TEXT(x,
-                            "B draws %.3g %% less power and takes %.3g %% longer for the same work, so that "
+                            "%c draws %.3g %% less power and takes %.3g %% longer for the same work, so that "
                             "its energy per %s is %.3g %% %s: watts are no joules",
-                            100 * (1 - p->ratio), 100 * (e->ratio / p->ratio - 1), x->c->unit_title,
-                            100 * fabs(e->ratio - 1), e->ratio >= 1 ? "higher" : "lower"));
+                            jm_cmp_letter(k), 100 * (1 - p->ratio), 100 * (e->ratio / p->ratio - 1),
+                            x->c->unit_title, 100 * fabs(e->ratio - 1), e->ratio >= 1 ? "higher" : "lower"));
 }
 
 /* --- tokens of failures */
@@ -124,9 +124,9 @@ static int failures(struct jm_cmp *x, struct jm_candidate *k)
     if (a->failed || b->failed)
         rc = note(x, k, "failures", sb > sa && b->failed_share.lo > a->failed_share.hi,
                   JM_CMP_TEXT(x,
-                              "%.3g %% of A's requests failed or were cut, %.3g %% of B's; their joules are "
+                              "%.3g %% of A's requests failed or were cut, %.3g %% of %c's; their joules are "
                               "in both figures, their tokens in none",
-                              100 * sa, 100 * sb));
+                              100 * sa, 100 * sb, jm_cmp_letter(k)));
     static const char *const hides[] = {"requests.left_out", "requests.cut_ok", "load.unsent"};
     for (int side = 0; !rc && side < 2; side++) {
         const struct jm_compare_side_in *in = &x->in[side ? k->side : 0];
@@ -136,9 +136,10 @@ static int failures(struct jm_cmp *x, struct jm_candidate *k)
                 for (size_t h = 0; h < 3 && !told; h++)
                     if (strcmp(in->run[i].report->findings[f].id, hides[h]) == 0) {
                         told = true;
-                        rc = note(x, k, "failures.hidden", true,
-                                  JM_CMP_TEXT(x, "%s may hide failures: %.400s", side ? "B" : "A",
-                                              in->run[i].report->findings[f].text));
+                        rc =
+                            note(x, k, "failures.hidden", true,
+                                 JM_CMP_TEXT(x, "%c may hide failures: %.400s", side ? jm_cmp_letter(k) : 'A',
+                                             in->run[i].report->findings[f].text));
                     }
     }
     return rc;
@@ -191,12 +192,17 @@ static bool finds(const struct jm_report *r, const char *id)
 
 static int order(struct jm_cmp *x, struct jm_candidate *k)
 {
+    const char me = jm_cmp_letter(k);
     if (!k->order)
-        return note(x, k, "order", false,
-                    "the order of the trials is not known: a drift between A and B cannot be told from a "
-                    "difference");
-    const char *first_b = strchr(k->order, 'B'), *last_a = strrchr(k->order, 'A'),
-               *first_a = strchr(k->order, 'A'), *last_b = strrchr(k->order, 'B');
+        return note(
+            x, k, "order", false,
+            JM_CMP_TEXT(
+                x,
+                "the order of the trials is not known: a drift between A and %c cannot be told from a "
+                "difference",
+                me));
+    const char *first_b = strchr(k->order, me), *last_a = strrchr(k->order, 'A'),
+               *first_a = strchr(k->order, 'A'), *last_b = strrchr(k->order, me);
     bool steady = x->c->side[0].n_value >= 4 && x->c->side[k->side].n_value >= 4;
     for (size_t i = 0; i < 2; i++)
         for (size_t r = 0; r < x->in[i ? k->side : 0].n_run; r++)
@@ -204,11 +210,11 @@ static int order(struct jm_cmp *x, struct jm_candidate *k)
     if (first_b && last_a && (last_a < first_b || last_b < first_a) && k->n_pair > 1)
         return note(x, k, "order", !steady,
                     JM_CMP_TEXT(x,
-                                "all trials of %s were made before those of %s%s: a change of the machine or "
-                                "the room between them is in the difference; alternating them (A B B A) "
+                                "all trials of %c were made before those of %c%s: a change of the machine or "
+                                "the room between them is in the difference; alternating them (A %c %c A) "
                                 "keeps it out",
-                                last_a < first_b ? "A" : "B", last_a < first_b ? "B" : "A",
-                                steady ? ", and neither drifts over its own" : ""));
+                                last_a < first_b ? 'A' : me, last_a < first_b ? me : 'A',
+                                steady ? ", and neither drifts over its own" : "", me, me));
     return 0;
 }
 
@@ -218,8 +224,11 @@ static int untold(struct jm_cmp *x, struct jm_candidate *k)
     for (size_t i = 0; i < x->c->n_fact; i++)
         if (x->c->fact[i].state >= JM_CF_DECLARED && x->c->fact[i].state != JM_CF_IDLE)
             return 0;
-    return note(x, k, "untold", false,
-                "nothing that is compared differs: what was changed from A to B does not stand in the files");
+    return note(
+        x, k, "untold", false,
+        JM_CMP_TEXT(
+            x, "nothing that is compared differs: what was changed from A to %c does not stand in the files",
+            jm_cmp_letter(k)));
 }
 
 static int gain(struct jm_cmp *x, struct jm_candidate *k)
@@ -236,9 +245,9 @@ static int gain(struct jm_cmp *x, struct jm_candidate *k)
     double g = x->c->decide.gain;
     return note(x, k, "gain", true,
                 JM_CMP_TEXT(x,
-                            "A and B were measured by different instruments, whose gains do not cancel: the "
+                            "A and %c were measured by different instruments, whose gains do not cancel: the "
                             "interval holds ± %.3g %% for them%s",
-                            100 * (exp(k->decision.n ? g : 0) - 1),
+                            jm_cmp_letter(k), 100 * (exp(k->decision.n ? g : 0) - 1),
                             g > 0.2
                                 ? " (gains unknown; published boards differ from 0.87 to 1.15); use the same "
                                   "devices in turn, passports, or a meter at the wall"
@@ -247,8 +256,9 @@ static int gain(struct jm_cmp *x, struct jm_candidate *k)
 
 static int passed_on(struct jm_cmp *x, struct jm_candidate *k)
 {
-    static const char *const ids[] = {"trials.drift",    "gpu.throttle",  "record.changed", "client.limit",
-                                      "engine.cotenant", "engine.others", "load.unsteady"};
+    static const char *const ids[] = {"trials.drift",  "gpu.throttle",    "record.changed",
+                                      "client.limit",  "engine.cotenant", "engine.others",
+                                      "load.unsteady", "run.open",        "run.cut"};
     int rc = 0;
     for (int side = 0; !rc && side < 2; side++) {
         const struct jm_compare_side_in *in = &x->in[side ? k->side : 0];
@@ -260,7 +270,8 @@ static int passed_on(struct jm_cmp *x, struct jm_candidate *k)
                     if (g->severity == JM_SEV_INFO || strcmp(g->id, ids[id]) != 0)
                         continue;
                     told = true;
-                    rc = note(x, k, ids[id], true, JM_CMP_TEXT(x, "%s: %.500s", side ? "B" : "A", g->text));
+                    rc = note(x, k, ids[id], true,
+                              JM_CMP_TEXT(x, "%c: %.500s", side ? jm_cmp_letter(k) : 'A', g->text));
                 }
         }
     }
@@ -272,16 +283,17 @@ static int unpaired(struct jm_cmp *x, struct jm_candidate *k)
     const struct jm_compare_side *a = &x->c->side[0], *b = &x->c->side[k->side];
     int rc = 0;
     if (a->n_value != b->n_value)
-        rc =
-            note(x, k, "pairs", false,
-                 JM_CMP_TEXT(x, "A has %zu trials with a value and B %zu: %zu pairs, the rest has no partner",
-                             a->n_value, b->n_value, k->n_pair));
+        rc = note(x, k, "pairs", false,
+                  JM_CMP_TEXT(x,
+                              "A has %zu trials with a value and %c %zu: %zu pairs, the rest has no partner",
+                              a->n_value, jm_cmp_letter(k), b->n_value, k->n_pair));
     for (int side = 0; !rc && side < 2; side++) {
         const struct jm_compare_side *s = side ? b : a;
         if (s->n_value < s->n_trial)
             rc = note(x, k, "trials", true,
-                      JM_CMP_TEXT(x, "%zu of %zu trials of %s have no value (%s)", s->n_trial - s->n_value,
-                                  s->n_trial, side ? "B" : "A", s->no_value ? s->no_value : "not told"));
+                      JM_CMP_TEXT(x, "%zu of %zu trials of %c have no value (%s)", s->n_trial - s->n_value,
+                                  s->n_trial, side ? jm_cmp_letter(k) : 'A',
+                                  s->no_value ? s->no_value : "not told"));
     }
     for (size_t i = 0; !rc && i < x->c->n_fact; i++)
         if (x->c->fact[i].state == JM_CF_IDLE && strchr("cle", x->c->fact[i].id[0]))

@@ -122,7 +122,7 @@ int jm_export_gpai(const struct jm_run *run, struct jm_report *r, struct jm_str 
          "needs --fact accelerators=TEXT");
     line(out, "Parameters that a token passes through", n, "", isnan(n) ? "missing" : "declared",
          !isnan(n)   ? ""
-         : active[0] ? "--fact active-parameters is no number such as 70.6e9 or 70.6B"
+         : active[0] ? "active-parameters (--fact) is no number such as 70.6e9 or 70.6B"
                      : "needs --fact active-parameters=70.6e9");
     line(out, "Tokens of the benchmark (input and output)", t, "tokens", isnan(t) ? "missing" : "recorded",
          isnan(t) ? "the server did not count them" : "");

@@ -393,6 +393,10 @@ static void several_candidates(void **state)
     assert_int_equal(x.c->verdict, JM_VERDICT_ACCEPT);
     assert_true(x.c->candidate[1].decision.winner);
     assert_non_null(strstr(x.c->sentence, "C takes"));
+    assert_null(strchr(x.c->candidate[1].order, 'B')); /* each is called by its own letter */
+    for (size_t i = 0; i < x.c->candidate[1].n_note; i++)
+        if (strcmp(x.c->candidate[1].note[i].id, "untold") == 0)
+            assert_non_null(strstr(x.c->candidate[1].note[i].text, "from A to C"));
     done(&x);
 }
 
