@@ -262,7 +262,7 @@ static const struct item {
      REPRO},
     {"quality", "quality", false, NULL, {"plan.quality"}, "quality", "--fact quality=TEXT", SERVING},
     {"cotenants",
-     "other work on the machine",
+     "other work on machine",
      false,
      NULL,
      {NULL},

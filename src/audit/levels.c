@@ -48,6 +48,34 @@ static bool counts(const struct jm_result *x, int domain)
     return false;
 }
 
+/* Distance of two readings inside the window as a moment drawn from it sees it, so that a burst at an edge
+ * does not make up for what is sparse between; NAN: none. *inside: how many there are. */
+static double apart(const struct jm_seen *s, int channel, double *inside)
+{
+    struct jm_readings v = {0};
+    struct jm_err none = {0};
+    int64_t last = 0, from = s->window->t0, to = s->window->t1;
+    double sum = 0, square = 0;
+    bool any = false;
+    *inside = 0;
+    int rc = jm_run_readings(s->run, channel, from, to, &v, &none);
+    for (size_t i = 0; !rc && i < v.n; i++) {
+        int64_t t = v.v[i].t1;
+        if (v.v[i].status != JM_S_OK)
+            continue;
+        *inside += t >= from && t <= to;
+        int64_t a = last > from ? last : from, b = t < to ? t : to;
+        if (any && b > a) {
+            sum += jm_seconds_apart(b, a);
+            square += jm_seconds_apart(b, a) * jm_seconds_apart(t, last);
+        }
+        any = true;
+        last = t;
+    }
+    jm_readings_release(&v);
+    return sum > 0 ? square / sum : NAN;
+}
+
 static void instrument(struct jm_seen *s, const struct jm_energy_row *e)
 {
     const struct jm_channel *c = &s->r->channels[e->channel];
@@ -62,8 +90,7 @@ static void instrument(struct jm_seen *s, const struct jm_energy_row *e)
         s->accuracy = c->gain_tol;
     if (!jm_run_channel_span(s->run, e->channel, &first, &last, &n) || n < 2)
         return;
-    double spacing = jm_seconds_apart(last, first) / (double)(n - 1),
-           inside = spacing > 0 ? s->seconds / spacing : NAN;
+    double inside, spacing = apart(s, e->channel, &inside);
     if (!(spacing <= s->spacing_s))
         s->spacing_s = spacing;
     if (!(inside >= s->fewest))

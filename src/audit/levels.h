@@ -15,9 +15,9 @@ struct jm_seen {
     const struct jm_window *window;  /* that best is of; else the first measure window; NULL */
     double seconds;
     /* of the instruments that best counts, in that window */
-    int rows, counters;    /* energy rows and those of counters */
-    double spacing_s;      /* the widest mean distance of two readings; NAN */
-    double fewest;         /* readings inside the window, of the instrument that has least; NAN */
+    int rows, counters; /* energy rows and those of counters */
+    double spacing_s;   /* how far apart readings in the window are, of the instrument with the widest; NAN */
+    double fewest;      /* readings inside the window, of the instrument that has least; NAN */
     double gap_s, covered; /* seconds without data; least share of the window that is covered */
     double accuracy;       /* worst stated accuracy, share; NAN: one has none */
     bool full_run;         /* readings from the first to the last window */

@@ -127,6 +127,27 @@ static void wall(void **state)
     syn_end(&s);
 }
 
+/* A reading every 5 s is none a second, however many there are around the edges. */
+static void bursts_at_the_edges(void **state)
+{
+    struct syn s;
+    struct jm_compute_opts o;
+    (void)state;
+    jm_compute_defaults(&o);
+    syn_begin(&s, "levels_bursts");
+    int c = syn_wall(&s, 200, 1, 0);
+    for (int ms = -10000; ms <= 85000; ms += 5)
+        if (ms % 5000 == 0 || (ms > 500 && ms < 1500) || (ms > 70500 && ms < 71500))
+            syn_reading(&s, c, ms / 1e3, 200000, JM_S_OK);
+    syn_window(&s, JM_R_IDLE, 0, -10, 0);
+    syn_window(&s, JM_R_MEASURE, 0, 1, 71);
+    load(&s, 1, 71);
+    const struct jm_levels *l = levels(&s, &o);
+    assert_string_equal(l->eehpc_boundary, "wall");
+    assert_int_equal(l->aspect[0].level, 0);
+    syn_end(&s);
+}
+
 static void facts(void **state)
 {
     const struct jm_fact *f;
@@ -145,6 +166,6 @@ static void facts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(gpus_alone), cmocka_unit_test(wall),
-                                       cmocka_unit_test(facts)};
+                                       cmocka_unit_test(bursts_at_the_edges), cmocka_unit_test(facts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
