@@ -340,17 +340,21 @@ const char *jm_said_trials(const struct jm_run *run, struct jm_report *r, struct
                : NULL;
 }
 
+/* Of the mean over the trials where there are several, else of the first window. */
 const char *jm_said_uncertainty(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
+    const struct jm_result *of = NULL;
     (void)run;
     (void)err;
     for (size_t i = 0; i < r->n_results; i++) {
         const struct jm_result *x = &r->results[i];
-        if (strcmp(x->metric, "energy") == 0 && x->q.have && x->q.u.method)
-            return jm_report_text(r, "%.4g %% interval, %s; without %s", 100 * x->q.u.level, x->q.u.method,
-                                  x->q.u.excludes && x->q.u.excludes[0] ? x->q.u.excludes : "nothing known");
+        if (strcmp(x->metric, "energy") == 0 && x->q.have && x->q.u.method &&
+            (!of || (of->window >= 0 && x->window < 0)))
+            of = x;
     }
-    return NULL;
+    return of ? jm_report_text(r, "%.4g %% interval, %s; without %s", 100 * of->q.u.level, of->q.u.method,
+                               of->q.u.excludes && of->q.u.excludes[0] ? of->q.u.excludes : "nothing known")
+              : NULL;
 }
 
 const char *jm_said_calibration(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
