@@ -76,14 +76,19 @@ void jm_out_cell(struct jm_out *o, const char *text, int width, bool right)
     jm_str_release(&mapped);
 }
 
-/* One word; what is longer than a line is broken. Returns how far the column moved. */
+/* One word; what is longer than a line is broken, behind a comma where it has some. Returns how far the
+ * column moved. */
 static int piece(struct jm_out *o, const char *word, int indent, int at)
 {
     struct jm_span c;
     char one[8];
     int start = at;
-    while ((word = jm_fmt_next(word, &c))) {
-        if (at >= o->width) {
+    bool behind = true; /* the word's beginning, or a comma */
+    for (const char *part = word; (word = jm_fmt_next(word, &c)); part = word) {
+        size_t n = strcspn(part, ",");
+        int whole = behind ? jm_out_columns(part, n) + (part[n] == ',') : 0;
+        behind = c.n == 1 && c.p[0] == ',';
+        if (at >= o->width || (at > indent && at + whole > o->width && indent + whole <= o->width)) {
             jm_str_addc(o->s, '\n');
             for (int i = 0; i < indent; i++)
                 jm_str_addc(o->s, ' ');

@@ -12,6 +12,7 @@
 #include "show/engine.h"
 #include "show/fmt.h"
 #include "show/show.h"
+#include "show/text_out.h"
 
 static struct syn s;
 static const struct jm_disclosure_row *rows;
@@ -231,9 +232,25 @@ static void no_number_is_cut(void **state)
     jm_str_release(&text);
 }
 
+/* What is longer than a line breaks behind a comma, not in a name. */
+static void lists_break_at_commas(void **state)
+{
+    struct jm_show_opts show = {.width = 20};
+    struct jm_str text;
+    struct jm_out o = {&text, NULL, &show, 20};
+    (void)state;
+    jm_str_init(&text);
+    jm_out_wrap(&o, "INVALID: energy.parts,carbon.mix,window.short", 4, 2);
+    jm_out_wrap(&o, "a.name.of.more.than.twenty", 4, 4);
+    assert_string_equal(text.buf, "INVALID:\n    energy.parts,\n    carbon.mix,\n    window.short\n"
+                                  "a.name.of.more.t\n    han.twenty\n");
+    jm_str_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_break_at_commas),
         cmocka_unit_test(json),
         cmocka_unit_test(text_fits),
         cmocka_unit_test(csv_is_rectangular),
