@@ -566,7 +566,8 @@ int jm_bundle_verify(struct jm_cli *cli, const char *path, const char *key, stru
     jm_str_addf(&v.dir, "%s/joulemark-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     int rc = jm_str_ok(&v.dir, "a file name", err);
     if (!rc && !mkdtemp(v.dir.buf)) {
-        rc = jm_err_sys(err, errno, "cannot make a temporary folder %s for the bundle", v.dir.buf);
+        rc = jm_err_sys(err, errno, "cannot make a temporary folder %s for the bundle (TMPDIR says where)",
+                        v.dir.buf);
         jm_str_release(&v.dir);
         return rc;
     }
@@ -587,9 +588,11 @@ int jm_bundle_verify(struct jm_cli *cli, const char *path, const char *key, stru
                 also(c, note);
             }
             also(c, why.text);
-        } else if (rc)
+        } else if (rc) {
             *err = why;
-        else {
+            if (rc == JM_EFULL)
+                jm_err_prefix(err, "the bundle is unpacked below %s (TMPDIR says where)", v.dir.buf);
+        } else {
             rc = manifest(&v, &text);
             if (!rc)
                 rc = signature(&v, &text, key);

@@ -322,8 +322,8 @@ static int compare(struct jm_cli *cli, void *opts, struct jm_err *err)
         return jm_err_set(err, JM_EUSAGE, "--%s: the contract says that; leave it out", beside);
     if (o->quality.n && o->quality.n != n)
         return jm_err_set(err, JM_EUSAGE,
-                          "--quality: %zu files for %zu sides; give one a side, in their order", o->quality.n,
-                          n);
+                          "--quality: %zu file%s for %zu sides; give one a side, in their order",
+                          o->quality.n, o->quality.n == 1 ? "" : "s", n);
     jm_str_init(&text);
     if (o->contract) {
         rc = jm_file_read(o->contract, JM_CONTRACT_BYTES, &text, err);

@@ -103,7 +103,8 @@ static int quality_loss(struct jm_cmp *x, struct jm_candidate *k)
     const char *asked = JM_CMP_TEXT(x, "loses at most %.6g %%", 100 * c->quality_loss);
     if (!(a->n_quality >= 2 && b->n_quality >= 2))
         return put(x, k, "quality", NULL, JM_CLAUSE_OPEN, asked, "not told",
-                   "the contract asks for quality, and not both sides have scores: give them with --quality, "
+                   "the contract asks for quality, and not both sides have scores, two at least: give them "
+                   "with --quality, "
                    "once a side");
     if (!(a->quality > 0))
         return put(x, k, "quality", NULL, JM_CLAUSE_OPEN, asked, "not told",
