@@ -133,8 +133,8 @@ int jm_export_gpai(const struct jm_run *run, struct jm_report *r, struct jm_str 
                     : bound);
     line(out, "The same for 100000 tokens", 2 * n * 1e5, "FLOP", isnan(n) ? "missing" : "estimated",
          isnan(n) ? "needs the parameters" : bound);
-    snprintf(note, sizeof note, "boundary %s, %d windows of %.4g s in all; the form does not ask for it",
-             e.at ? jm_boundary_name((int)e.at) : "none", e.windows, e.seconds);
+    snprintf(note, sizeof note, "boundary %s, %d window%s of %.4g s in all; the form does not ask for it",
+             e.at ? jm_boundary_name((int)e.at) : "none", e.windows, e.windows == 1 ? "" : "s", e.seconds);
     line(out, "Energy measured for it", e.v / KWH, "kWh",
          isnan(e.v) ? "missing" : jm_provenance_name((int)e.provenance), isnan(e.v) ? e.why : note);
     line(out, "Energy of 100000 tokens", e.v / t * 1e5, "J",
@@ -202,8 +202,9 @@ int jm_export_esrs(const struct jm_run *run, struct jm_report *r, struct jm_str 
         return jm_err_set(err, JM_EUSAGE, "--fact purchase: \"%.40s\" is neither own nor bought", how);
     energy(r, true, &e);
     jm_str_adds(out, "item,value,unit,known,note\n");
-    snprintf(note, sizeof note, "boundary %s, %d windows of %.4g s in all%s",
-             e.at ? jm_boundary_name((int)e.at) : "none", e.windows, e.seconds, without(e.at));
+    snprintf(note, sizeof note, "boundary %s, %d window%s of %.4g s in all%s",
+             e.at ? jm_boundary_name((int)e.at) : "none", e.windows, e.windows == 1 ? "" : "s", e.seconds,
+             without(e.at));
     line(out, "E1-5 total energy consumption", bought ? NAN : e.v / KWH / 1000, "MWh",
          bought       ? "not applicable"
          : isnan(e.v) ? "missing"

@@ -233,9 +233,9 @@ int jm_export_ai_energy_score(const struct jm_run *run, struct jm_report *r, str
         jm_str_init(&note);
         if (users > 1)
             jm_str_addf(&note, "%.0f requests in flight, the method takes one; ", users);
-        if (!(done >= 1000))
+        if (done < 1000)
             jm_str_adds(&note, "fewer than the method's 1000 queries; ");
-        if (!strstr(gpu, "H100"))
+        if (gpu[0] && !strstr(gpu, "H100"))
             jm_str_adds(&note, "not the method's H100; ");
         jm_str_adds(&note, "no stars: they are relative to the models of the task's leaderboard");
         text(out, note.buf);
