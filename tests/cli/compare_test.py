@@ -142,7 +142,7 @@ class Compare(unittest.TestCase):
     def test_refusals(self):
         self.refused("is not one of text, json, markdown, html", A, B, "-f", "pdf")
         self.refused("did you mean \"clocks.sm\"", A, B, "--differs", "clock.sm")
-        self.refused("--quality: 1 files for 2 sides", A, B, "--quality", CONTRACT)
+        self.refused("--quality: 1 file for 2 sides", A, B, "--quality", CONTRACT)
         self.refused("--margin", A, B, "--margin", "2")
         self.refused("counts what failed as work", A, B, "--unit", "request_any")
         self.refused("not one of gpu", A, B, "--boundary", "facility")
