@@ -33,17 +33,24 @@ static int weight(const struct jm_claim *k)
     return 2;
 }
 
-bool jm_claims_shown(const struct jm_report *r, size_t i, bool all)
+struct jm_claims_pick jm_claims_pick(const struct jm_report *r, bool all)
 {
-    const struct jm_claim *k = &r->claims[i];
     size_t known = 0, usual = 0;
-    for (size_t j = 0; j < r->n_claims; j++) {
-        known += weight(&r->claims[j]) >= 0;
-        usual += weight(&r->claims[j]) >= 1;
+    for (size_t i = 0; i < r->n_claims; i++) {
+        int w = weight(&r->claims[i]);
+        known += w >= 0;
+        usual += w >= 1;
     }
-    if (all || known <= SHOWN)
-        return all || k->differs || weight(k) >= 0;
-    return weight(k) >= (k->differs || usual <= SHOWN ? 1 : 2);
+    if (all)
+        return (struct jm_claims_pick){-1, -1};
+    if (known <= SHOWN)
+        return (struct jm_claims_pick){0, -1};
+    return (struct jm_claims_pick){usual <= SHOWN ? 1 : 2, 1};
+}
+
+bool jm_claims_shown(const struct jm_claim *k, struct jm_claims_pick pick)
+{
+    return weight(k) >= (k->differs ? pick.differing : pick.same);
 }
 
 /* Unit of what is compared: a claim's own, or that of its metric, which is the same up to a prefix. */
@@ -95,9 +102,10 @@ void jm_claims_text(struct jm_out *o)
     bool declared = false, titled = false;
     int window = -2;
     size_t left = 0, differ = 0;
+    const struct jm_claims_pick pick = jm_claims_pick(r, o->o->all);
     for (size_t i = 0; i < r->n_claims; i++) {
         const struct jm_claim *k = &r->claims[i];
-        if (!jm_claims_shown(r, i, o->o->all)) {
+        if (!jm_claims_shown(k, pick)) {
             left++;
             differ += k->differs;
             continue;

@@ -302,9 +302,10 @@ static void claims(struct jm_str *s, const struct jm_report *r)
     jm_str_adds(s, "<section><h2>What the file says of itself</h2><div class='scroll'><table><thead><tr><th "
                    "scope='col'>number</th><th scope='col' class='n'>in the file</th><th scope='col' "
                    "class='n'>computed again</th><th scope='col'></th></tr></thead><tbody>");
+    const struct jm_claims_pick pick = jm_claims_pick(r, false);
     for (size_t i = 0; i < r->n_claims; i++) {
         const struct jm_claim *k = &r->claims[i];
-        if (!jm_claims_shown(r, i, false))
+        if (!jm_claims_shown(k, pick))
             continue;
         jm_str_adds(s, "<tr><th scope='row'><code>");
         esc(s, k->key);

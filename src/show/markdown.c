@@ -60,9 +60,10 @@ static void claims(struct jm_str *s, const struct jm_report *r)
     if (!r->n_claims)
         return;
     jm_str_adds(s, "\n| the file says | in the file | computed again | |\n|---|---:|---:|---|\n");
+    const struct jm_claims_pick pick = jm_claims_pick(r, false);
     for (size_t i = 0; i < r->n_claims; i++) {
         const struct jm_claim *k = &r->claims[i];
-        if (!jm_claims_shown(r, i, false))
+        if (!jm_claims_shown(k, pick))
             continue;
         jm_str_adds(s, "| ");
         jm_markdown_escape(s, k->key);
