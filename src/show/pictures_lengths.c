@@ -56,10 +56,8 @@ static const char *three(char b[JM_FMT], double v)
 static const char *bin_name(char b[JM_FMT], const double *edge, size_t k)
 {
     char lo[JM_FMT], hi[JM_FMT];
-    double last = edge[k + 1] - 1;
-    jm_fmt_count(lo, edge[k] < 0x1p63 ? llround(edge[k]) : INT64_MAX);
-    jm_fmt_count(hi, last < 0x1p63 ? llround(last)
-                                   : INT64_MAX); /* counts of a file may be as large as they can */
+    jm_fmt_amount(lo, edge[k]); /* counts of a file may be as large as they can */
+    jm_fmt_amount(hi, edge[k + 1] - 1);
     if (edge[k + 1] - edge[k] <= 1)
         snprintf(b, JM_FMT, "%s", lo);
     else
@@ -193,8 +191,8 @@ void jm_picture_lengths(const struct jm_picture_of *of, struct jm_pic *p)
     if (m->unknown)
         jm_pic_note(p, "%s requests are in no bin: nobody counted their tokens.",
                     jm_fmt_count(b, m->unknown));
-    jm_str_addf(&p->desc, "Input tokens from %s", jm_fmt_count(b, llround(m->isl[0])));
-    jm_str_addf(&p->desc, " to %s", jm_fmt_count(b, llround(m->isl[m->nx]) - 1));
-    jm_str_addf(&p->desc, ", output tokens from %s", jm_fmt_count(b, llround(m->osl[0])));
-    jm_str_addf(&p->desc, " to %s.", jm_fmt_count(b, llround(m->osl[m->ny]) - 1));
+    jm_str_addf(&p->desc, "Input tokens from %s", jm_fmt_amount(b, m->isl[0]));
+    jm_str_addf(&p->desc, " to %s", jm_fmt_amount(b, m->isl[m->nx] - 1));
+    jm_str_addf(&p->desc, ", output tokens from %s", jm_fmt_amount(b, m->osl[0]));
+    jm_str_addf(&p->desc, " to %s.", jm_fmt_amount(b, m->osl[m->ny] - 1));
 }

@@ -257,7 +257,7 @@ void jm_picture_waterfall(const struct jm_picture_of *of, struct jm_pic *p)
         jm_str_adds(&p->title, widest == f.facility ? "facility" : widest == f.wall ? "wall" : "node");
     jm_pic_fact(p, "boundary %s", widest ? widest->set ? widest->set : "?" : "device");
     if (f.tokens > 0)
-        jm_pic_fact(p, "per output token (%s)", jm_fmt_count(d, llround(f.tokens)));
+        jm_pic_fact(p, "per output token (%s)", jm_fmt_amount(d, f.tokens));
     jm_pic_fact(p, "window %s, %s", r->windows[f.window].name,
                 jm_fmt_duration(d, jm_fmt_seconds(r->windows[f.window].t1, r->windows[f.window].t0)));
     jm_pic_provenance(p, r, f.worst);
