@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "audit/checks.h"
-#include "base/num.h"
 
 #include "base/banned.h"
 
@@ -386,10 +385,10 @@ int jm_finding_at(struct jm_report *r, struct jm_finding *f, int window, struct 
     return 0;
 }
 
-double jm_run_number(const struct jm_run *run, const char *key)
+double jm_run_number_or(const struct jm_run *run, const char *key, const char *other)
 {
-    double v;
-    return jm_num_double(jm_span_of(jm_run_env(run, key)), &v) == 0 ? v : NAN;
+    double v = jm_run_number(run, key);
+    return isnan(v) ? jm_run_number(run, other) : v;
 }
 
 double jm_seconds_apart(int64_t a, int64_t b)

@@ -87,6 +87,7 @@ int jm_finding_at(struct jm_report *r, struct jm_finding *f, int window, struct 
 double jm_seconds_apart(int64_t a, int64_t b); /* a - b in s, without overflow, whatever a file says */
 /* Windows that the run is about: measured ones, or the idle ones of a run that has no other. */
 enum jm_role jm_main_role(const struct jm_report *r);
-double jm_run_number(const struct jm_run *run, const char *key); /* env as a number, NAN */
+/* jm_run_number of key, else of other. */
+double jm_run_number_or(const struct jm_run *run, const char *key, const char *other);
 
 #endif

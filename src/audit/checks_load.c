@@ -162,18 +162,12 @@ static int length(struct jm_report *r, const char *what, const struct jm_dist *d
     return jm_finding_at(r, f, -1, err, NULL);
 }
 
-static double first_number(const struct jm_run *run, const char *a, const char *b)
-{
-    double v = jm_run_number(run, a);
-    return isnan(v) ? jm_run_number(run, b) : v;
-}
-
 int jm_check_lengths(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
-    int rc = length(r, "input", &r->tokens.isl, first_number(run, "plan.isl", "load.isl"),
+    int rc = length(r, "input", &r->tokens.isl, jm_run_number_or(run, "plan.isl", "load.isl"),
                     "prompts were truncated, or the template adds tokens", err);
     return rc ? rc
-              : length(r, "output", &r->tokens.osl, first_number(run, "plan.osl", "load.osl"),
+              : length(r, "output", &r->tokens.osl, jm_run_number_or(run, "plan.osl", "load.osl"),
                        "ignore_eos was ignored, or answers end early", err);
 }
 

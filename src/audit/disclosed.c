@@ -91,16 +91,10 @@ static const char *mean_of(const struct jm_run *run, struct jm_report *r, const 
                                 : jm_report_text(r, "%.4g to %.4g %s", lo, hi, unit);
 }
 
-static double number_of(const struct jm_run *run, const char *a, const char *b)
-{
-    double v = jm_run_number(run, a);
-    return isnan(v) ? jm_run_number(run, b) : v;
-}
-
 static const char *level(const struct jm_run *run, struct jm_report *r)
 {
-    double users = number_of(run, "plan.concurrency", "load.concurrency"),
-           rate = number_of(run, "plan.rate_per_s", "load.rate");
+    double users = jm_run_number_or(run, "plan.concurrency", "load.concurrency"),
+           rate = jm_run_number_or(run, "plan.rate_per_s", "load.rate");
     const char *qps = jm_run_env(run, "loadgen.effective_target_qps");
     if (rate > 0)
         return users > 0 ? jm_report_text(r, "%.4g requests/s, at most %.4g in flight", rate, users)
@@ -113,7 +107,8 @@ static const char *level(const struct jm_run *run, struct jm_report *r)
 static const char *workload(const struct jm_run *run, struct jm_report *r)
 {
     const char *file = jm_run_env(run, "load.prompts.sha256"), *mode = jm_run_env(run, "load.isl.mode");
-    double isl = number_of(run, "plan.isl", "load.isl"), osl = number_of(run, "plan.osl", "load.osl");
+    double isl = jm_run_number_or(run, "plan.isl", "load.isl"),
+           osl = jm_run_number_or(run, "plan.osl", "load.osl");
     const char *synthetic = jm_run_env(run, "load.synthetic");
     if (isl > 0 && !(synthetic && strcmp(synthetic, "no") == 0))
         return osl > 0 ? jm_report_text(r, "synthetic prompts, ISL %.4g%s%s, OSL %.4g", isl, mode ? " " : "",

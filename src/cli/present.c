@@ -40,11 +40,7 @@ int jm_present_embodied(void *at, const char *text, struct jm_err *err)
 /* The contract that a run was recorded under holds until another one is given. */
 static double objective(const struct jm_run *run, int64_t given, const char *key)
 {
-    double s;
-    const char *text = jm_run_env(run, key);
-    if (given)
-        return (double)given / 1e9;
-    return text && jm_num_double(jm_span_of(text), &s) == 0 ? s : NAN;
+    return given ? (double)given / 1e9 : jm_run_number(run, key);
 }
 
 static void options(const struct jm_run *run, const struct jm_present *p, struct jm_compute_opts *c)

@@ -117,6 +117,8 @@ void jm_cut_rows(struct jm_calc *c, const struct jm_calc_window *w);
 int jm_windows_init(struct jm_calc *c);
 size_t jm_windows_upto(const struct jm_calc *c, int64_t to);
 struct jm_calc_window *jm_windows_next(const struct jm_calc *c, size_t *at, int64_t from);
+/* The window of this index in the report; NULL when it is none that is computed. */
+const struct jm_calc_window *jm_windows_of(const struct jm_calc *c, int index);
 /* compute/energy_rows.c: an energy row a window and channel that has energy or power. */
 int jm_energy_rows(struct jm_calc *c);
 /* compute/edges.c: the worst case from the readings around both edges. clock_s: what the stamps may be wrong

@@ -246,14 +246,6 @@ static int declare(struct jm_calc *c, const struct jm_calc_window *w, const stru
     return 0;
 }
 
-static const struct jm_calc_window *window_of(const struct jm_calc *c, int index)
-{
-    for (size_t i = 0; i < c->n_win; i++)
-        if (c->win[i].index == index)
-            return &c->win[i];
-    return NULL;
-}
-
 static int one(struct jm_calc *c, const struct jm_run_claim *from, struct jm_claim *k)
 {
     const struct jm_metric *m = from->metric[0] ? jm_metric_find(from->metric) : NULL;
@@ -269,7 +261,7 @@ static int one(struct jm_calc *c, const struct jm_run_claim *from, struct jm_cla
                            .value = from->value,
                            .claimed = NAN,
                            .again = NAN};
-    const struct jm_calc_window *w = window_of(c, from->window);
+    const struct jm_calc_window *w = jm_windows_of(c, from->window);
     if (unit) {
         double f = strcmp(from->stat, "count") == 0 ? 1 : factor(from->unit, unit);
         k->claimed = from->value * f;

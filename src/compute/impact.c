@@ -44,14 +44,6 @@ static int no_memory(struct jm_calc *c)
     return jm_err_set(c->err, JM_ENOMEM, "out of memory for cost and carbon");
 }
 
-static const struct jm_calc_window *window_of(const struct jm_calc *c, int index)
-{
-    for (size_t i = 0; i < c->n_win; i++)
-        if (c->win[i].index == index)
-            return &c->win[i];
-    return NULL;
-}
-
 static bool measured(const struct jm_calc *c, const struct jm_result *x)
 {
     return x->window < 0 || c->r->windows[x->window].role == JM_R_MEASURE;
@@ -73,7 +65,7 @@ static enum jm_boundary widest(const struct jm_calc *c)
 
 static const struct jm_spread *spread_of(const struct work *k, int window)
 {
-    const struct jm_calc_window *w = window < 0 ? NULL : window_of(k->c, window);
+    const struct jm_calc_window *w = window < 0 ? NULL : jm_windows_of(k->c, window);
     return w ? &k->by_window[w - k->c->win] : &k->over;
 }
 
@@ -333,7 +325,7 @@ static int sci(struct work *k)
             continue;
         bool token = strcmp(x.metric, "j_per.output_token") == 0,
              request = strcmp(x.metric, "j_per.request_ok") == 0;
-        const struct jm_calc_window *w = window_of(k->c, x.window);
+        const struct jm_calc_window *w = jm_windows_of(k->c, x.window);
         if ((!token && !request) || !w)
             continue;
         const struct jm_result *e = energy_of(k, x.window);

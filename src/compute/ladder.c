@@ -36,9 +36,8 @@ static int no_memory(struct jm_calc *c)
 static double fact(const struct jm_calc *c, int id, const char *what)
 {
     char key[64];
-    double v;
     snprintf(key, sizeof key, "window.%d.%s", id, what);
-    return jm_num_double(jm_span_of(jm_run_env(c->run, key)), &v) == 0 ? v : NAN;
+    return jm_run_number(c->run, key);
 }
 
 static int highest_first(const void *a, const void *b)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/num.h"
 #include "compute/calc.h"
 #include "compute/mlperf_figures.h"
 #include "compute/mlperf_mean.h"
@@ -19,18 +18,12 @@ bool jm_calc_is_session(const struct jm_run *run)
     return kind && strcmp(kind, "mlperf-inference") == 0;
 }
 
-static double number(const struct jm_run *run, const char *key)
-{
-    double v;
-    return jm_num_double(jm_span_of(jm_run_env(run, key)), &v) == 0 ? v : NAN;
-}
-
 /* The log's keys are kept as "loadgen.<key>". */
 static double log_number(const void *run, const char *key)
 {
     char name[160];
     snprintf(name, sizeof name, "loadgen.%s", key);
-    return number(run, name);
+    return jm_run_number(run, name);
 }
 
 static int put(struct jm_calc *c, const struct jm_calc_window *w, const char *metric,
@@ -88,9 +81,9 @@ static int latencies(struct jm_calc *c, const struct jm_calc_window *w)
         for (size_t i = 0; i < sizeof q / sizeof q[0]; i++) {
             char key[128];
             snprintf(key, sizeof key, "%s%s_%s", kinds[k].prefix, q[i].name, k == 1 ? "ns" : "latency_ns");
-            double v = number(c->run, key);
+            double v = jm_run_number(c->run, key);
             if (k == 1 && i == 0)
-                v = number(c->run, "loadgen.result_time_to_output_token_mean");
+                v = jm_run_number(c->run, "loadgen.result_time_to_output_token_mean");
             if (!isfinite(v))
                 continue;
             struct jm_result *x = jm_calc_result(c, w, kinds[k].id, NULL);

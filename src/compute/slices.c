@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/num.h"
 #include "compute/calc.h"
 #include "compute/observe.h"
 #include "compute/ratio.h"
@@ -40,9 +39,8 @@ static int find(struct jm_slices *s, const char *name)
 static double contract(const struct jm_run *run, const char *slice, const char *what)
 {
     char key[96];
-    double v;
     snprintf(key, sizeof key, "contract.%s.%s", slice, what);
-    return jm_num_double(jm_span_of(jm_run_env(run, key)), &v) == 0 ? v : NAN;
+    return jm_run_number(run, key);
 }
 
 int jm_slices_init(struct jm_calc *c)

@@ -168,6 +168,14 @@ static int count_trials(struct jm_calc *c)
     return 0;
 }
 
+const struct jm_calc_window *jm_windows_of(const struct jm_calc *c, int index)
+{
+    for (size_t i = 0; i < c->n_win; i++)
+        if (c->win[i].index == index)
+            return &c->win[i];
+    return NULL;
+}
+
 int jm_windows_init(struct jm_calc *c)
 {
     struct jm_report *r = c->r;

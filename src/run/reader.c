@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/num.h"
 #include "run/internal.h"
 
 #include "base/banned.h"
@@ -267,6 +269,12 @@ const char *jm_run_env(const struct jm_run *r, const char *key)
     const struct jm_run_env_row *row =
         r->n_env ? bsearch(&want, r->env, r->n_env, sizeof *r->env, by_key) : NULL;
     return row ? row->value : NULL;
+}
+
+double jm_run_number(const struct jm_run *r, const char *key)
+{
+    double v;
+    return jm_num_double(jm_span_of(jm_run_env(r, key)), &v) == 0 ? v : NAN;
 }
 
 const struct jm_run_env_row *jm_run_env_rows(const struct jm_run *r, size_t *n)

@@ -150,6 +150,8 @@ const struct jm_mark *jm_run_marks(const struct jm_run *r, size_t *n);
 const struct jm_clock_pair *jm_run_clock_pairs(const struct jm_run *r, size_t *n);
 /* NULL when absent. */
 const char *jm_run_env(const struct jm_run *r, const char *key);
+/* The same as a decimal number; NAN when absent or none. */
+double jm_run_number(const struct jm_run *r, const char *key);
 struct jm_run_env_row {
     const char *key, *value;
 };

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/num.h"
 #include "show/exports.h"
 #include "show/fmt.h"
 
@@ -23,13 +22,6 @@ static void percentiles(struct jm_jsonw *w, const struct jm_report *r, int win, 
         snprintf(key, sizeof key, "%s_%s_ms", stat[i].prefix, name);
         jm_jsonw_knum(w, key, 1e3 * jm_export_latency(r, metric, stat[i].q, win));
     }
-}
-
-static double number_of(const struct jm_run *run, const char *key)
-{
-    double v;
-    const char *t = jm_run_env(run, key);
-    return t && jm_num_double(jm_span_of(t), &v) == 0 ? v : NAN;
 }
 
 /* By GPU, as Zeus numbers them: in the order of the run. */
@@ -68,14 +60,14 @@ static void one(struct jm_jsonw *w, const struct jm_run *run, struct jm_report *
     jm_jsonw_kstr(w, "date", jm_fmt_time(r, x->t0, stamp));
     jm_jsonw_kstr(w, "endpoint_type", api);
     jm_jsonw_kstr(w, "model_id", jm_export_model(run, r)[0] ? jm_export_model(run, r) : NULL);
-    jm_jsonw_knum(w, "seed", number_of(run, "load.seed"));
+    jm_jsonw_knum(w, "seed", jm_run_number(run, "load.seed"));
     jm_jsonw_knum(w, "num_prompts", jm_export_count(r, "j_per.request_any", JM_B_GPU, win));
     jm_jsonw_kstr(w, "gpu_model", gpu[0] ? gpu : NULL);
     jm_jsonw_knum(w, "num_gpus", gpus >= 0 ? gpus : NAN);
     jm_jsonw_knum(w, "max_num_seqs", NAN); /* of the server; the client's limit is another thing */
-    jm_jsonw_knum(w, "max_concurrency", number_of(run, "plan.concurrency"));
-    jm_jsonw_knum(w, "request_rate", number_of(run, "plan.rate_per_s"));
-    jm_jsonw_knum(w, "burstiness", number_of(run, "plan.burstiness"));
+    jm_jsonw_knum(w, "max_concurrency", jm_run_number(run, "plan.concurrency"));
+    jm_jsonw_knum(w, "request_rate", jm_run_number(run, "plan.rate_per_s"));
+    jm_jsonw_knum(w, "burstiness", jm_run_number(run, "plan.burstiness"));
     jm_jsonw_knum(w, "duration", seconds);
     jm_jsonw_knum(w, "completed", done);
     jm_jsonw_knum(w, "total_input_tokens", input);
