@@ -145,14 +145,15 @@ class Bundle(unittest.TestCase):
             self.assertIn("agrees   J/token, gpu", text)
 
     def test_a_figure_that_was_polished(self):
-        """One percent less, with a manifest that fits: the scripts of both sides see it."""
+        """A little less, with a manifest that fits: the scripts of both sides see it."""
         self.make()
         files = self.unpack()
         name = "evidence/figures/bench/show.json"
         doc = json.loads(files[name])
         for r in doc["results"]:
             if r["metric"] in ("energy", "j_per.output_token") and r["value"]:
-                r["value"] *= 0.99
+                stated = r.get("interval") or {"lo": r["value"], "hi": r["value"]}  # wide where the machine was busy
+                r["value"] -= max(0.01 * r["value"], stated["hi"] - stated["lo"])
         files[name] = json.dumps(doc, indent=2).encode()
         lines = [f"{hashlib.sha256(d).hexdigest()}  {n[9:]}\n" for n, d in sorted(files.items()) if "MANIFEST" not in n]
         files["evidence/MANIFEST.sha256"] = "".join(lines).encode()
@@ -175,7 +176,8 @@ class Bundle(unittest.TestCase):
         checks = self.verify(status=1, file=self.forge(files))
         self.assertEqual(checks["figures"]["state"], "fails")
         self.assertIn("where the run gives", checks["figures"]["text"])
-        bundle["runs"][0]["id"] = "0" + bundle["runs"][0]["id"][1:]
+        of = bundle["runs"][0]["id"]
+        bundle["runs"][0]["id"] = ("1" if of[0] == "0" else "0") + of[1:]
         files["evidence/bundle.json"] = json.dumps(bundle).encode()
         self.assertEqual(self.verify(status=1, file=self.forge(files))["seal"]["state"], "fails")
         # 200 times what is packed may come out, and no more
