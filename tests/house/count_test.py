@@ -63,6 +63,19 @@ class Count(unittest.TestCase):
                              (1, ["failed beside others, passed alone: b: z", "failed: c: u",
                                   "3 passed, 1 failed, 0 skipped"]))
 
+    def test_why_it_failed(self):
+        """The last lines of what a failed case said, of both runs."""
+        with tempfile.TemporaryDirectory() as d:
+            first, again = os.path.join(d, "first"), os.path.join(d, "again")
+            said = "".join(f"# line {i}\n" for i in range(9))
+            self.log(first, ("a", "FAIL", "ok 1 - x\n# of x\nnot ok 2 - y\n" + said + "1..2", ""))
+            self.log(again, ("a", "FAIL", "ok 1 - x\nnot ok 2 - y\n# 1 != 2\n1..2", ""))
+            last = [f"    # line {i}" for i in range(3, 9)]
+            self.assertEqual(self.run_tool(first), (1, ["failed: a: y", *last, "1 passed, 1 failed, 0 skipped"]))
+            self.assertEqual(self.run_tool(first, "--again", again),
+                             (1, ["failed: a: y", "    # 1 != 2", "  before, beside others:", *last,
+                                  "1 passed, 1 failed, 0 skipped"]))
+
     def test_what_is_never_run_again(self):
         with tempfile.TemporaryDirectory() as d:
             log = os.path.join(d, "log")
