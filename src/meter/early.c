@@ -17,6 +17,8 @@ static void put(void *self, int64_t t0, int64_t t1, const char *origin, struct j
     struct jm_str *s = &e->text;
     struct head h = {t0, t1, strlen(origin) + 1, reply.n, flags};
     size_t before = s->len;
+    if (e->heard)
+        atomic_fetch_add(e->heard, 1);
     if (reply.n > JM_EARLY_MAX || before + sizeof h + h.origin + reply.n > JM_EARLY_MAX) {
         e->lost++;
         return;

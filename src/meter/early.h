@@ -3,6 +3,8 @@
 #ifndef JM_METER_EARLY_H
 #define JM_METER_EARLY_H
 
+#include <stdatomic.h>
+
 #include "base/str.h"
 #include "meter/meter.h"
 
@@ -12,6 +14,7 @@ struct jm_early {
     struct jm_raw_sink sink;
     struct jm_str text;
     unsigned long long lost; /* found no room */
+    atomic_uint *heard;      /* counts the replies, kept or not; NULL: nobody asks */
 };
 
 /* The address of e must not change while its sink is in use. */

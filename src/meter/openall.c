@@ -11,7 +11,10 @@
 
 #define AT_ONCE 512
 
-/* Its exchanges have a bound each; opening has a few of them. */
+/* Its exchanges have a bound each; opening has a few of them. A BMC that takes half a second for each of a
+ * hundred resources is not dead: while replies come it is waited for, MOST timeouts in all. */
+#define MOST 25
+
 static int64_t patience(const struct jm_instrument *in)
 {
     return 3 * in->timeout_ns + 2 * JM_NS_PER_S;
@@ -21,11 +24,21 @@ static int64_t patience(const struct jm_instrument *in)
 static int collect(struct jm_opening *o, const struct jm_instrument *in, int64_t began, bool keep,
                    struct jm_domain_tree *tree, struct jm_opened *out, struct jm_err *err)
 {
-    jm_opening_wait(o, began + patience(in));
+    struct jm_clock clock = jm_clock_system();
+    int64_t until = began + patience(in), last = began + MOST * in->timeout_ns, now;
+    unsigned heard = jm_opening_heard(o), more;
+    jm_opening_wait(o, until);
+    while (jm_opening_waits(o) && (now = jm_clock_mono(&clock)) < last &&
+           (more = jm_opening_heard(o)) != heard) {
+        heard = more;
+        until = now + patience(in);
+        jm_opening_wait(o, until < last ? until : last);
+    }
     int rc = jm_opening_take(o, tree, out, err);
     if (rc == 0)
-        out->rc = jm_err_set(&out->why, JM_ETIMEOUT, "%s: it could not be opened within %g s", in->name,
-                             (double)patience(in) / 1e9);
+        out->rc = jm_err_set(&out->why, JM_ETIMEOUT, "%s: it could not be opened within %.3g s%s", in->name,
+                             (double)(jm_clock_mono(&clock) - began) / 1e9,
+                             heard ? ", though it answers; say a longer timeout" : "");
     if (out->later && !keep) {
         jm_opening_drop(out->later);
         out->later = NULL;

@@ -26,6 +26,7 @@ struct jm_opening {
     struct jm_domain_tree base; /* as it was when this began */
     struct jm_clock clock;
     bool threaded, keep;
+    atomic_uint heard; /* replies that came while it was opened */
     /* under lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -88,6 +89,7 @@ static struct outcome *try_once(struct jm_opening *o)
     if (!x)
         return NULL;
     jm_early_init(&x->early);
+    x->early.heard = &o->heard;
     struct jm_meter_env env = o->env;
     env.opening = &x->early.sink;
     x->rc = copy_tree(&o->base, &x->tree, &x->why);
@@ -197,6 +199,19 @@ void jm_opening_wait(struct jm_opening *o, int64_t until)
     pthread_mutex_unlock(&o->lock);
 }
 
+unsigned jm_opening_heard(struct jm_opening *o)
+{
+    return atomic_load(&o->heard);
+}
+
+bool jm_opening_waits(struct jm_opening *o)
+{
+    pthread_mutex_lock(&o->lock);
+    bool yes = o->threaded && !o->ready && !o->over;
+    pthread_mutex_unlock(&o->lock);
+    return yes;
+}
+
 /* What the entry has added comes into the common tree, and its channels point there. */
 static int merge(const struct jm_opening *o, struct outcome *x, struct jm_domain_tree *tree,
                  struct jm_err *err)
@@ -252,6 +267,7 @@ int jm_opening_take(struct jm_opening *o, struct jm_domain_tree *tree, struct jm
         out->early = malloc(sizeof *out->early);
         if (out->early) {
             *out->early = x->early;
+            out->early->heard = NULL;
             jm_str_init(&x->early.text);
         }
         x->m = NULL;

@@ -16,6 +16,9 @@ int jm_opening_new(const struct jm_meter_env *env, const struct jm_instrument *i
                    const struct jm_domain_tree *tree, bool keep, struct jm_opening **out, struct jm_err *err);
 /* Waits until something has come of a try, or until the time (CLOCK_MONOTONIC). */
 void jm_opening_wait(struct jm_opening *o, int64_t until);
+/* Replies that have come while it is opened: one that still tells something is slow, not dead. */
+unsigned jm_opening_heard(struct jm_opening *o);
+bool jm_opening_waits(struct jm_opening *o); /* nothing has come of a try yet */
 /* What came of the last try that was not taken yet, into out (release it with jm_opened_release): 1, or 0
  * where nothing has come. out->later is o while it goes on, else o is gone. Negative: the tree could not take
  * the domains, and o is gone. */

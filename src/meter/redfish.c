@@ -25,6 +25,8 @@ static const char *channel_name(const struct jm_rf_reading *r)
         return "energy";
     if (r->kind == JM_RF_MEAN)
         return r->of == JM_RF_PSU ? "power.output.average" : "power.average";
+    if (r->of == JM_RF_PDU && r->scope == JM_RF_DC_OUTPUT)
+        return "power.output"; /* of a shelf, at its bus bar */
     if (r->of == JM_RF_PSU)
         return r->scope == JM_RF_DC_OUTPUT                                ? "power.output"
                : r->scope == JM_RF_AC_INPUT || r->scope == JM_RF_DC_INPUT ? "power.input"
@@ -51,7 +53,7 @@ static int place(const struct jm_meter_env *env, const struct jm_instrument *in,
         *mirror = !first;
         id = jm_instrument_domain(in, env, tree, NULL, deflt, err);
     } else if (r->of == JM_RF_PDU) {
-        *mirror = !first;
+        *mirror = !first || r->scope == JM_RF_DC_OUTPUT;
         id = jm_instrument_domain(in, env, tree, NULL, JM_D_RACK, err);
     } else if (r->of == JM_RF_OUTLET) {
         *mirror = jm_instrument_feed(in, part) == NULL; /* where it leads is not said */
@@ -122,7 +124,9 @@ static int add(struct jm_meter *m, const struct jm_meter_env *env, const struct 
         rc = jm_meter_add_fact(m, err, key, "%s",
                                side == JM_RF_IS_INPUT    ? "power agrees with the input of the supplies"
                                : side == JM_RF_IS_OUTPUT ? "power agrees with the output of the supplies"
-                                                         : "the side of the supplies is not stated");
+                               : r->scope == JM_RF_DC_INPUT
+                                   ? "power is the direct-current input by its sensor's name"
+                                   : "the side of the supplies is not stated");
     return rc;
 }
 

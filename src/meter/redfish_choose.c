@@ -22,11 +22,17 @@ static bool listed_twice(const struct jm_rf_set *s, const struct jm_rf_reading *
     for (size_t k = 0; k < 2; k++) {
         if (strstr(k == 0 ? r->source : r->uri, places[k]))
             return false; /* nothing better */
+        bool other = false;
         for (size_t i = 0; i < s->n; i++)
             if (s->r[i].of == JM_RF_PSU && s->r[i].unit == JM_U_W && s->r[i].kind == JM_RF_INSTANT &&
                 s->r[i].status == JM_S_OK && r->unit == JM_U_W &&
-                strstr(k == 0 ? s->r[i].source : s->r[i].uri, places[k]))
-                return true;
+                strstr(k == 0 ? s->r[i].source : s->r[i].uri, places[k])) {
+                if (k == 1 && strcmp(s->r[i].source, r->source) == 0)
+                    return false; /* the sensor that the supply's own resource copies */
+                other = true;
+            }
+        if (other)
+            return true;
     }
     return false;
 }
@@ -110,7 +116,9 @@ void jm_redfish_part(const struct jm_rf_reading *r, bool first, char out[64])
             id[strlen(id) - strlen(tails[i])] = '\0';
             break;
         }
-    snprintf(out, 64, "%s", id);
+    /* "3" of the processors would be the third supply as well */
+    bool number = id[0] && strspn(id, "0123456789") == strlen(id);
+    snprintf(out, 64, "%s%s", number ? jm_rf_of_name((int)r->of) : "", id);
 }
 
 bool jm_redfish_watchable(const struct jm_rf_set *s, const struct jm_rf_reading *r, int parts)

@@ -219,6 +219,24 @@ static int push(struct queue *q, const struct jm_rf_link *l, struct jm_err *err)
     return 0;
 }
 
+/* What tells of power comes first: where a slow service or the bound on requests ends the look around, the
+ * rest of a large tree is what stays unread. */
+static struct jm_rf_link pop(struct queue *q)
+{
+    static const char *const first[] = {"/Power", "/EnvironmentMetrics", "/RackPDUs"};
+    size_t best = q->at;
+    for (size_t i = q->at, found = 0; i < q->n && !found; i++)
+        for (size_t k = 0; k < sizeof first / sizeof *first && !found; k++)
+            if (strstr(q->v[i].uri, first[k])) {
+                best = i;
+                found = 1;
+            }
+    struct jm_rf_link l = q->v[best];
+    memmove(q->v + q->at + 1, q->v + q->at, (best - q->at) * sizeof l);
+    q->v[q->at++] = l;
+    return l;
+}
+
 static size_t slashes(const char *u)
 {
     size_t n = 0;
@@ -240,12 +258,12 @@ int jm_redfish_discover(struct jm_redfish_talk *t, const struct jm_redfish_conf 
     skipped[0] = '\0';
     *asked = 0;
     while (!rc && q.at < q.n) {
-        const struct jm_rf_link l = q.v[q.at++];
         if (*asked >= conf->requests || jm_clock_mono(&t->http.clock) - begun > most_ns) {
             snprintf(skipped, 192, "stopped after %lld requests, with %zu resources unread",
-                     (long long)*asked, q.n - q.at + 1);
+                     (long long)*asked, q.n - q.at);
             break;
         }
+        const struct jm_rf_link l = pop(&q);
         ++*asked;
         why.text[0] = '\0';
         int got = jm_redfish_get(t, l.uri, &why);

@@ -29,7 +29,8 @@ static const struct jm_opt opts[] = {
     {"vendor", 0, JM_OPT_STR, AT(vendor), .arg = "NAME",
      .help = "Whose objects are asked for: apc, apc-legacy, raritan, raritan-px1, eaton, eaton-input, "
              "servertech, servertech3, "
-             "vertiv, cyberpower, cyberpower-epdu, hpe, dell, avocent, enlogic, eman, poe.",
+             "vertiv, cyberpower, cyberpower-epdu, hpe, dell, avocent, enlogic, panduit, schleifenbauer, "
+             "gude, liebert, eman, poe.",
      .deflt = "found by sysObjectID"},
     {"outlets", 0, JM_OPT_STR, AT(outlets), .arg = "LIST", .help = "Which are read: \"1-12,15\".",
      .deflt = "those with a feed, else all"},
@@ -69,7 +70,8 @@ static int check(const struct jm_instrument *in, struct jm_err *err)
                ? jm_err_set(err, JM_EUSAGE,
                             "\"%.40s\" is no vendor of the table; there are apc, apc-legacy, raritan, "
                             "raritan-px1, eaton, eaton-input, servertech, servertech3, vertiv, cyberpower, "
-                            "cyberpower-epdu, hpe, dell, avocent, enlogic, eman, poe",
+                            "cyberpower-epdu, hpe, dell, avocent, enlogic, panduit, schleifenbauer, gude, "
+                            "liebert, eman, poe",
                             c->vendor)
                : 0;
 }

@@ -36,6 +36,10 @@ struct jm_pdu_row {
 /* Takes the next row off *rest (begin with jm_pdu_table()); false at the end. */
 struct jm_span jm_pdu_table(void);
 bool jm_pdu_next(struct jm_span *rest, struct jm_pdu_row *row);
+/* Stands in the OIDs of a row for the number that a product has in its maker's tree. */
+#define JM_PDU_PRODUCT UINT32_MAX
+/* Puts the number of sysObjectID there; false: the row is of another maker's agents. */
+bool jm_pdu_product(struct jm_pdu_row *row, const struct jm_snmp_oid *system);
 
 /* ---- talk */
 

@@ -176,7 +176,8 @@ static double beside(struct search *q, const struct jm_pdu_row *of, const struct
     struct jm_span rest = jm_pdu_table();
     struct jm_pdu_row r;
     while (jm_pdu_next(&rest, &r)) {
-        if (r.part != of->part || r.quantity != what || !jm_span_eq(r.vendor, of->vendor))
+        if (r.part != of->part || r.quantity != what || !jm_span_eq(r.vendor, of->vendor) ||
+            !jm_pdu_product(&r, &q->system))
             continue;
         struct instance k = *i;
         struct jm_snmp_oid oid;
@@ -369,7 +370,8 @@ static int row(struct search *q, const struct jm_pdu_row *r, struct jm_err *err)
     if (rc)
         return rc;
     one_unit(f);
-    bool whole = r->part == JM_PDU_DEVICE || r->part == JM_PDU_INLET || r->part == JM_PDU_CORD;
+    bool whole = r->part == JM_PDU_DEVICE || r->part == JM_PDU_INLET || r->part == JM_PDU_CORD ||
+                 (r->part == JM_PDU_OBJECT && !r->caliber && !r->total); /* the one thing that is metered */
     for (size_t i = 0; i < f->n; i++) {
         part_text(f, &f->v[i], r->part, text);
         bool total = whole && f->n == 1;
@@ -429,7 +431,7 @@ static int part(struct search *q, enum jm_pdu_part which, bool have_whole, struc
         struct jm_pdu_row r;
         while (jm_pdu_next(&rest, &r)) {
             if (r.part != which || (int)r.quantity != quantity || !vendor_is(q, &r) ||
-                (had.n && !jm_span_eq(had, r.vendor)))
+                (had.n && !jm_span_eq(had, r.vendor)) || !jm_pdu_product(&r, &q->system))
                 continue;
             int rc = row(q, &r, err);
             if (rc < 0)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/num.h"
 #include "meter/net_tables.h"
 #include "meter/snmp.h"
@@ -34,10 +37,34 @@ static int word(struct jm_span s, const char *const *names, int n)
     return -1;
 }
 
+/* "1.3.*.4": the number at * is the product's, told by sysObjectID. */
 static bool oid(struct jm_span s, struct jm_snmp_oid *out)
 {
+    char text[128];
     *out = (struct jm_snmp_oid){.n = 0};
-    return jm_span_is(s, "-") || jm_snmp_oid_parse(s, out);
+    ptrdiff_t star = jm_span_chr(s, '*');
+    if (star < 0)
+        return jm_span_is(s, "-") || jm_snmp_oid_parse(s, out);
+    int n = snprintf(text, sizeof text, "%.*s%lu%.*s", (int)star, s.p, (unsigned long)JM_PDU_PRODUCT,
+                     (int)(s.n - (size_t)star - 1), s.p + star + 1);
+    return n > 0 && (size_t)n < sizeof text && jm_snmp_oid_parse(jm_span_of(text), out);
+}
+
+static bool fill(struct jm_snmp_oid *o, const struct jm_snmp_oid *system)
+{
+    for (size_t i = 0; i < o->n; i++)
+        if (o->id[i] == JM_PDU_PRODUCT) {
+            if (system->n <= i || memcmp(system->id, o->id, i * sizeof *o->id) != 0)
+                return false;
+            o->id[i] = system->id[i];
+        }
+    return true;
+}
+
+bool jm_pdu_product(struct jm_pdu_row *r, const struct jm_snmp_oid *system)
+{
+    return fill(&r->oid, system) && fill(&r->reset, system) && fill(&r->exp, system) &&
+           fill(&r->avail, system);
 }
 
 static bool parse(struct jm_span line, struct jm_pdu_row *r)

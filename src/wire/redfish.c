@@ -30,8 +30,11 @@ void jm_rf_set_release(struct jm_rf_set *s)
 {
     free(s->r);
     free(s->link);
+    free(s->gpu);
     s->r = NULL;
     s->link = NULL;
+    s->gpu = NULL;
+    s->n_gpu = 0;
     s->n = s->cap = s->n_links = s->links_cap = 0;
 }
 

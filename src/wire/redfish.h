@@ -117,6 +117,9 @@ struct jm_rf_set {
     char etag[64];        /* @odata.etag of the last body */
     char type[64]; /* "Power", "EnvironmentMetrics", "Sensor", ... of the last body; "" where not known */
     char id[96], make[64], product[96]; /* of the last body: Id, Manufacturer or Vendor, Model or Product */
+    /* Processors that are GPUs by their ProcessorType, whatever their name; kept over jm_rf_set_clear. */
+    char (*gpu)[JM_RF_URI];
+    size_t n_gpu;
 };
 
 void jm_rf_set_init(struct jm_rf_set *s, const struct jm_rf_limits *lim); /* lim NULL: the defaults */

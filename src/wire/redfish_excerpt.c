@@ -68,6 +68,7 @@ static void refine(struct jm_rf_reading *r)
         return;
     if (!jm_rf_named(jm_span_of(id + 1), &of, &scope))
         return;
+    jm_rf_tray(r->source, jm_span_of(id + 1), &of, &scope);
     if (r->of == JM_RF_CPU && of == JM_RF_RAIL) { /* GB200: the power of a CPU resource is a regulator's */
         r->of = of;
         r->scope = JM_RF_COMPONENT;

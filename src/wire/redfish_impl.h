@@ -63,6 +63,8 @@ void jm_rf_one(struct jm_rf_body *b);
 
 /* What a name says that a quantity is of; scope where it says so. False: nothing. */
 bool jm_rf_named(struct jm_span name, enum jm_rf_of *of, enum jm_rf_scope *scope);
+bool jm_rf_shelf_supply(struct jm_span name);
+void jm_rf_tray(const char *uri, struct jm_span name, enum jm_rf_of *of, enum jm_rf_scope *scope);
 /* The same by the place in the tree of resources. */
 void jm_rf_placed(const char *uri, enum jm_rf_of *of, enum jm_rf_scope *scope);
 /* The part of an address after a collection: "1U" of "/redfish/v1/Chassis/1U/Power" after "/Chassis/". */

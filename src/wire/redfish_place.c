@@ -31,6 +31,44 @@ static bool any_of(struct jm_span t, const char *const *words)
     return false;
 }
 
+static bool digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* "psu", "supply", or a word "ps0", "PS_2", "ps1_input_power": one power supply, or something about them. */
+static bool of_supply(struct jm_span t)
+{
+    static const char *const words[] = {"psu", "supply", "pwrsup", NULL};
+    if (any_of(t, words))
+        return true;
+    for (size_t i = 0; i + 2 < t.n; i++) {
+        bool start = i == 0 || strchr("_ .-/", t.p[i - 1]) != NULL;
+        size_t at = i + 2 + (t.p[i + 2] == '_' || t.p[i + 2] == ' ');
+        if (start && (t.p[i] | 32) == 'p' && (t.p[i + 1] | 32) == 's' && at < t.n && digit(t.p[at]))
+            return true;
+    }
+    return false;
+}
+
+/* "ps1_total_energy_in" is of one. */
+static bool numbered(struct jm_span t)
+{
+    for (size_t i = 0; i < t.n; i++)
+        if (digit(t.p[i]))
+            return true;
+    return false;
+}
+
+/* "p0_pin" and "p5 pout" of a shelf of supplies; elsewhere p0 is a processor. */
+bool jm_rf_shelf_supply(struct jm_span t)
+{
+    size_t i = 1;
+    while (i < t.n && digit(t.p[i]))
+        i++;
+    return i > 1 && (t.p[0] | 32) == 'p' && i + 1 < t.n && (t.p[i] == '_' || t.p[i] == ' ');
+}
+
 /* The order decides: "GPU_0_DRAM" is memory, "TotalGPU" is not a GPU. */
 bool jm_rf_named(struct jm_span t, enum jm_rf_of *of, enum jm_rf_scope *scope)
 {
@@ -41,15 +79,17 @@ bool jm_rf_named(struct jm_span t, enum jm_rf_of *of, enum jm_rf_scope *scope)
     } rows[] = {
         {{"totalgpu", "total_gpu", "total gpu", "gpu total"}, JM_RF_GPUS, JM_RF_BOARD},
         {{"totalhsc", "tot_hsc"}, JM_RF_MODULE, JM_RF_BOARD},
-        {{"hsc", "vreg", "_vr_", "vrm", "12v", "54v"}, JM_RF_RAIL, JM_RF_BOARD},
+        {{"hsc", "hotswap", "vreg", "_vr_", "vrm", "12v", "54v"}, JM_RF_RAIL, JM_RF_BOARD},
         {{"dram", "dimm", "memory", "hbm"}, JM_RF_MEMORY, JM_RF_COMPONENT},
         {{"inputpower", "input power", "input_power", "power in", "power_in", "_pin", " pin"},
          JM_RF_NODE,
          JM_RF_AC_INPUT},
+        {{"energy_in", "energy in"}, JM_RF_NODE, JM_RF_AC_INPUT},
         {{"outputpower", "output power", "output_power", "power out", "power_out", "_pout", " pout"},
          JM_RF_NODE,
          JM_RF_DC_OUTPUT},
-        {{"psu", "power supply", "powersupply", "ps1", "ps2"}, JM_RF_PSU, JM_RF_SIDE_UNKNOWN},
+        {{"energy_out", "energy out"}, JM_RF_NODE, JM_RF_DC_OUTPUT},
+        {{NULL}, JM_RF_PSU, JM_RF_SIDE_UNKNOWN}, /* of_supply() */
         {{"nvswitch", "nvlink"}, JM_RF_SWITCH, JM_RF_BOARD},
         {{"gpu", "gb_sxm", "sxm"}, JM_RF_GPU, JM_RF_BOARD},
         {{"_cpu_", " cpu "}, JM_RF_CPU, JM_RF_COMPONENT}, /* ProcessorModule_0_CPU_0 */
@@ -62,16 +102,29 @@ bool jm_rf_named(struct jm_span t, enum jm_rf_of *of, enum jm_rf_scope *scope)
         {{"sys_power", "sys power", "power meter", "intake"}, JM_RF_NODE, JM_RF_SIDE_UNKNOWN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!any_of(t, rows[i].words))
+        if (rows[i].words[0] ? !any_of(t, rows[i].words) : !of_supply(t))
             continue;
         *of = rows[i].of;
         *scope = rows[i].scope;
-        static const char *const psu[] = {"psu", "supply", "ps1", "ps2", "ps3", "ps4", NULL};
-        if ((*scope == JM_RF_AC_INPUT || *scope == JM_RF_DC_OUTPUT) && any_of(t, psu))
+        if ((*scope == JM_RF_AC_INPUT || *scope == JM_RF_DC_OUTPUT) && of_supply(t))
             *of = JM_RF_PSU;
+        if (*of == JM_RF_PSU && (jm_rf_has(t, "total") || jm_rf_has(t, "_sum")) && !numbered(t))
+            *of = JM_RF_NODE; /* "PSU_Total_Input": all of them */
         return true;
     }
     return false;
+}
+
+/* What the hot-swap controllers of a whole tray draw is its direct-current input (Chassis_0 of GB200 and
+ * GB300 NVL72); those of a baseboard inside of a server are the board's. */
+void jm_rf_tray(const char *uri, struct jm_span name, enum jm_rf_of *of, enum jm_rf_scope *scope)
+{
+    struct jm_span chassis = jm_rf_segment(uri, "/Chassis/");
+    if (*of != JM_RF_MODULE || !jm_rf_has(name, "totalhsc") || !chassis.n || !jm_rf_has(chassis, "chassis") ||
+        jm_rf_has(chassis, "hgx"))
+        return;
+    *of = JM_RF_NODE;
+    *scope = JM_RF_DC_INPUT;
 }
 
 struct jm_span jm_rf_segment(const char *uri, const char *collection)

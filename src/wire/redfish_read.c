@@ -69,6 +69,11 @@ struct jm_rf_reading *jm_rf_add(struct jm_rf_body *b, const char *property)
                                 .interval_s = NAN,
                                 .sensing_s = NAN};
     jm_rf_placed(b->uri, &r->of, &r->scope);
+    for (size_t i = 0; i < s->n_gpu && r->of == JM_RF_CPU; i++)
+        if (jm_rf_below(b->uri, s->gpu[i])) {
+            r->of = JM_RF_GPU;
+            r->scope = JM_RF_BOARD;
+        }
     snprintf(r->uri, sizeof r->uri, "%s", b->uri);
     snprintf(r->source, sizeof r->source, "%.*s#/%.60s", JM_RF_URI - 64, b->uri, property);
     snprintf(r->property, sizeof r->property, "%s", property);
@@ -121,6 +126,31 @@ static void type_of(struct jm_rf_body *b, char out[64])
     jm_text_plain(out, strlen(out), false);
 }
 
+#define GPUS 512
+
+/* "Video.Slot.7-1" (iDRAC) and "5" (XCC) among the processors are GPUs by their type alone. */
+static void processor(struct jm_rf_body *b)
+{
+    struct jm_rf_set *s = b->set;
+    struct jm_span type = {NULL, 0};
+    if (!jm_json_str(jm_json_get(b->root, "ProcessorType"), &type) ||
+        (!jm_span_is(type, "GPU") && !jm_span_is(type, "Accelerator")) || s->n_gpu >= GPUS ||
+        !strstr(b->uri, "/Processors/"))
+        return;
+    for (size_t i = 0; i < s->n_gpu; i++)
+        if (strcmp(s->gpu[i], b->uri) == 0)
+            return;
+    if (!(s->n_gpu & (s->n_gpu - 1))) {
+        char(*more)[JM_RF_URI] = realloc(s->gpu, (s->n_gpu ? 2 * s->n_gpu : 1) * sizeof *more);
+        if (!more) {
+            b->rc = jm_err_set(b->err, JM_ENOMEM, "out of memory for the processors of %s", b->uri);
+            return;
+        }
+        s->gpu = more;
+    }
+    snprintf(s->gpu[s->n_gpu++], JM_RF_URI, "%s", b->uri);
+}
+
 static void processor_metrics(struct jm_rf_body *b)
 {
     const struct jm_json *v = jm_json_get(b->root, "ConsumedPowerWatt");
@@ -135,6 +165,7 @@ void jm_rf_one(struct jm_rf_body *b)
     type_of(b, type);
     jm_rf_text(b->set->id, sizeof b->set->id, jm_json_get(b->root, "Id"));
     bool sensor_like = jm_json_get(b->root, "ReadingType") || (strcmp(type, "Sensor") == 0);
+    processor(b);
     if (jm_json_get(b->root, "MetricValues") && !jm_json_get(b->root, "PowerWatts"))
         jm_rf_report(b);
     if (sensor_like)

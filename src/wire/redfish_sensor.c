@@ -92,7 +92,8 @@ static void sensor_of(struct jm_rf_reading *r, const struct jm_json *o)
     enum jm_rf_scope scope = JM_RF_COMPONENT;
     struct jm_span chassis = jm_rf_segment(r->uri, "/Chassis/");
     /* a PDU's sensors live below its chassis: which outlet they are of, the outlet's resource says */
-    if (!jm_rf_named(id, &of, &scope) && !jm_rf_named(name, &of, &scope)) {
+    bool known = jm_rf_named(id, &of, &scope) || jm_rf_named(name, &of, &scope);
+    if (!known) {
         if (jm_rf_has(context, "GPU") || jm_rf_has(context, "Accelerator"))
             of = JM_RF_GPU, scope = JM_RF_BOARD;
         else if (jm_rf_has(context, "CPU"))
@@ -104,6 +105,7 @@ static void sensor_of(struct jm_rf_reading *r, const struct jm_json *o)
     }
     if (here == JM_RF_GPU && of == JM_RF_MODULE)
         of = here;
+    jm_rf_tray(r->uri, id.n ? id : name, &of, &scope);
     if (chassis.n && jm_rf_has(chassis, "hgx") && of == JM_RF_NODE) /* "Total" of a board is not the node's */
         of = JM_RF_MODULE, scope = JM_RF_BOARD;
     if (here == JM_RF_PDU) { /* a sensor of power equipment is of no server */
@@ -113,9 +115,11 @@ static void sensor_of(struct jm_rf_reading *r, const struct jm_json *o)
         } parts[] = {{"outlet", JM_RF_OUTLET}, {"branch", JM_RF_BRANCH}, {"breaker", JM_RF_BRANCH},
                      {"phase", JM_RF_PHASE},   {"line", JM_RF_PHASE},    {"mains", JM_RF_MAINS},
                      {"inlet", JM_RF_MAINS}};
-        bool supply = of == JM_RF_PSU;
-        of = supply ? of : here;
-        scope = supply ? scope : JM_RF_AC_INPUT;
+        bool one = jm_rf_shelf_supply(id) || jm_rf_shelf_supply(name);
+        bool supply = of == JM_RF_PSU || (of == JM_RF_NODE && one);
+        bool rail = known && of == JM_RF_RAIL; /* a hot-swap controller of its own electronics */
+        of = supply ? JM_RF_PSU : rail ? of : here;
+        scope = supply || rail || scope == JM_RF_DC_OUTPUT ? scope : JM_RF_AC_INPUT;
         for (size_t i = 0; i < sizeof parts / sizeof *parts && !supply && of == here; i++)
             if (jm_rf_has(id, parts[i].word) || jm_rf_has(name, parts[i].word))
                 of = parts[i].of;

@@ -42,6 +42,8 @@ const struct jm_rf_vendor jm_rf_vendors[] = {
       NULL, PUBLIC),
     W("Inspur", "PowerControl[].Oem.Public.CurrentMemoryPowerWatts", JM_RF_INSTANT, JM_RF_MEMORY,
       JM_RF_COMPONENT, NULL, PUBLIC),
+    W("Inspur", "PowerControl[].Oem.Public.CurrentDiskPowerWatts", JM_RF_INSTANT, JM_RF_STORAGE,
+      JM_RF_COMPONENT, NULL, "H3C HDM; mrlhansen/idrac_exporter issue 51"),
     W("Inspur", "PowerControl[].Oem.Public.CurrentFanPowerWatts", JM_RF_INSTANT, JM_RF_FANS, JM_RF_COMPONENT,
       NULL, PUBLIC),
     /* whoever builds on these BMCs keeps the names and puts its own below Oem */

@@ -154,6 +154,107 @@ class Record(Base):
             self.assertTrue(row and abs(row[0]["value"] - 250) < 5, doc["results"])
 
 
+CHASSIS = "/redfish/v1/Chassis/"
+
+
+def sensor(t, chassis, member, name, value, kind="Power", unit="W"):
+    uri = f"{CHASSIS}{chassis}/Sensors/{member}"
+    t[uri] = {"@odata.id": uri, "Id": name, "Name": name.replace("_", " "), "Reading": value, "ReadingType": kind, "ReadingUnits": unit,
+              "ReadingRangeMax": None, "ReadingRangeMin": None, "Status": {"State": "Enabled"}}
+    return uri
+
+
+def grown(t):
+    """The collections on the way to what is there."""
+    t.setdefault("/redfish/v1", {k: {"@odata.id": "/redfish/v1/" + k} for k in ("Chassis", "Systems")})
+    for uri in list(t):
+        while uri.count("/") > 2:
+            uri = uri.rsplit("/", 1)[0]
+            if uri not in t:
+                t[uri] = {"Members": [{"@odata.id": k} for k in sorted(
+                    {"/".join(x.split("/")[:uri.count("/") + 2]) for x in t if x.startswith(uri + "/")})]}
+    return t
+
+
+class Racks(Base):
+    """What stands in racks of GB200 and GB300: shelves of supplies, trays on a bus bar, GPUs that only their type tells."""
+
+    def channels(self, t):
+        with Server(grown(t), tls=False) as s:
+            _, doc = self.meters(s, "login: none", user=None)
+        m = next(x for x in doc["meters"] if x.get("configured"))
+        self.assertEqual(m["state"], "ok", m)
+        return {(c["device"], c["name"]): c for c in m["channels"]}
+
+    def test_shelf_with_a_hot_swap_controller(self):
+        """Its 3 W of electronics are not the shelf; each supply is read though its sensor stands in two places; ps5 is a supply too."""
+        t = {CHASSIS + "PowerShelf_0": {"Id": "PowerShelf_0", "Sensors": {"@odata.id": CHASSIS + "PowerShelf_0/Sensors"},
+                                        "PowerSubsystem": {"@odata.id": CHASSIS + "PowerShelf_0/PowerSubsystem"}},
+             CHASSIS + "PowerShelf_0/PowerSubsystem": {"PowerSupplies": {"@odata.id": CHASSIS + "PowerShelf_0/PowerSubsystem/PowerSupplies"}}}
+        sensor(t, "PowerShelf_0", "hotswap_input_power", "hotswap_input_power", 3)
+        for i in (1, 5):
+            at = f"{CHASSIS}PowerShelf_0/PowerSubsystem/PowerSupplies/{i}"
+            w_in = sensor(t, "PowerShelf_0", f"ps{i}_input_power", f"ps{i}_input_power", 300 + i)
+            w_out = sensor(t, "PowerShelf_0", f"ps{i}_output_power", f"ps{i}_output_power", 290 + i)
+            j = sensor(t, "PowerShelf_0", f"ps{i}_energy_in", f"ps{i}_energy_in", 112000, "EnergyJoules", "J")
+            t[at] = {"Id": str(i), "Metrics": {"@odata.id": at + "/Metrics"}}
+            t[at + "/Metrics"] = {"InputPowerWatts": {"DataSourceUri": w_in, "Reading": 300 + i}, "OutputPowerWatts": {"DataSourceUri": w_out, "Reading": 290 + i},
+                                  "EnergykWh": {"DataSourceUri": j, "Reading": 112000 / 3.6e6, "LifetimeReading": 177.2}}
+        c = self.channels(t)
+        for i in (1, 5):
+            got = c[(f"bmc/ps{i}_input_power", "power.input")]
+            self.assertEqual((got["value"], got["domain"]["kind"], got["scope"]), (300 + i, "psu", "ac-input"))
+            self.assertEqual(c[(f"bmc/ps{i}_output_power", "power.output")]["scope"], "dc-output")
+            self.assertEqual(c[(f"bmc/ps{i}_energy_in", "energy")]["value"], 112000)
+        self.assertNotIn(("bmc", "power"), c)
+
+    def test_shelf_with_totals(self):
+        t = {CHASSIS + "powershelf": {"Id": "powershelf", "Sensors": {"@odata.id": CHASSIS + "powershelf/Sensors"}}}
+        for name, w in (("chassis_input_power", 4252), ("chassis_output_power", 4011), ("p0_pin", 759), ("p0_pout", 711), ("p1_pin", 758)):
+            sensor(t, "powershelf", "power_" + name, name, w)
+        c = self.channels(t)
+        self.assertEqual((c[("bmc", "power")]["value"], c[("bmc", "power")]["domain"]["kind"]), (4252, "rack"))
+        self.assertEqual((c[("bmc", "power.output")]["value"], c[("bmc", "power.output")]["scope"]), (4011, "dc-output"))
+        self.assertEqual(c[("bmc/power_p0_pin", "power.input")]["domain"]["kind"], "psu")
+        self.assertEqual(c[("bmc/power_p0_pout", "power.output")]["scope"], "dc-output")
+
+    def test_tray_on_a_bus_bar(self):
+        """The sum of a tray's hot-swap controllers is its direct-current inlet; that of a board inside is the board's."""
+        t = {CHASSIS + x: {"Id": x, "Sensors": {"@odata.id": f"{CHASSIS}{x}/Sensors"}} for x in ("Chassis_0", "HGX_Chassis_0")}
+        uri = sensor(t, "Chassis_0", "Chassis_0_TotalHSC_Power_0", "Chassis_0_TotalHSC_Power_0", 1171.25)
+        t[CHASSIS + "Chassis_0"]["EnvironmentMetrics"] = {"@odata.id": CHASSIS + "Chassis_0/EnvironmentMetrics"}
+        t[CHASSIS + "Chassis_0/EnvironmentMetrics"] = {"PowerWatts": {"DataSourceUri": uri, "Reading": 1171.25}}
+        sensor(t, "HGX_Chassis_0", "HGX_Chassis_0_TotalHSC_Power_0", "HGX_Chassis_0_TotalHSC_Power_0", 900)
+        c = self.channels(t)
+        self.assertEqual((c[("bmc", "power")]["value"], c[("bmc", "power")]["domain"]["kind"]), (1171.25, "inlet_dc"))
+        self.assertEqual(c[("bmc/HGX_Chassis_0_TotalHSC", "power")]["scope"], "board")
+
+    def test_processors_by_type(self):
+        """XCC numbers its GPUs among the processors, iDRAC calls them Video.Slot.7-1; a number alone would be a supply's as well."""
+        t = {CHASSIS + "1": {"Power": {"@odata.id": CHASSIS + "1/Power"}}, CHASSIS + "1/Power": {"PowerControl": [{"PowerConsumedWatts": 800}]},
+             "/redfish/v1/Systems/1": {"Processors": {"@odata.id": "/redfish/v1/Systems/1/Processors"}}}
+        for name, kind in (("1", "CPU"), ("5", "GPU"), ("Video.Slot.7-1", "GPU")):
+            at = "/redfish/v1/Systems/1/Processors/" + name
+            t[at] = {"Id": name, "ProcessorType": kind, "EnvironmentMetrics": {"@odata.id": at + "/EnvironmentMetrics"}}
+            t[at + "/EnvironmentMetrics"] = {"PowerWatts": {"Reading": 100}}
+        c = self.channels(t)
+        self.assertEqual(c[("bmc/gpu5", "power")]["scope"], "board")
+        self.assertEqual(c[("bmc/Video.Slot.7-1", "power")]["scope"], "board")
+        self.assertEqual(c[("bmc/cpu1", "power")]["scope"], "component")
+
+    def test_slow_but_alive(self):
+        """Forty resources at a third of a second each take longer than three timeouts; the figure that counts comes first."""
+        t, _ = small()
+        for i in range(40):
+            t[f"{CHASSIS}x{i}"] = {"Id": f"x{i}"}
+            t["/redfish/v1/Chassis"]["Members"].append({"@odata.id": f"{CHASSIS}x{i}"})
+        with Server(t, tls=False) as s:
+            s.fault.update({uri: "slow" for uri in t})
+            _, doc = self.meters(s, "login: none", "timeout: 600ms", user=None)
+        self.assertIn("power agrees with the input", json.dumps(doc))
+        self.assertLess([u for _, u in s.log].index(CHASSIS + "1/Power"), 5)
+
+
 class Captured(Base):
     def tree_of(self, where, prefix=""):
         corpus = tap.corpus()

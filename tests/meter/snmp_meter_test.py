@@ -64,6 +64,46 @@ class Vendors(unittest.TestCase):
         self.assertNotIn(("pdu/2", "power"), c)      # -1 is not there
         self.assertEqual(c[("pdu", "power")]["domain"]["kind"], "rack")
 
+    def test_makers_of_racks(self):
+        """Panduit, Schleifenbauer, Gude and Vertiv Liebert; integers as their MIBs define them."""
+        t = "1.3.6.1.4.1.19536.10.1."
+        o = system("1.3.6.1.4.1.19536.10")
+        o.update({t + "2.1.1.4.1": ("int", 2400), t + "2.1.1.5.1": ("int", 2300), t + "2.1.1.6.1": ("int", 12), t + "2.1.1.8.1": ("int", 12345),
+                  t + "2.1.1.9.1": ("int", 96), t + "5.1.1.13.1.1": ("int", 410), t + "5.1.1.14.1.1": ("int", 700), t + "5.1.1.13.1.2": ("int", -1)})
+        c = self.channels(o)
+        self.value(c, "pdu", "power", 2300)
+        self.value(c, "pdu", "energy", 12345 * 3600.0)  # the resettable counter: Wh, not the whole kWh beside it
+        self.value(c, "pdu/1", "power", 410)
+        self.value(c, "pdu/1", "energy", 700 * 3600.0)
+        self.assertNotIn(("pdu/2", "power"), c)
+        t = "1.3.6.1.4.1.31034.12.1.1.2."
+        o = system("1.3.6.1.4.1.31034.11.1")
+        for line, (w, cv, ca, pf) in enumerate([(330, 22900, 150, 9610), (0, 22860, 0, 10000), (210, 22880, 96, 9560)], 1):
+            o.update({t + f"6.1.1.10.210.{line}": ("int", w), t + f"6.1.1.7.210.{line}": ("int", cv), t + f"6.1.1.5.210.{line}": ("int", ca),
+                      t + f"6.1.1.4.210.{line}": ("int", pf), t + f"6.1.1.2.210.{line}": ("int", 66)})
+        c = self.channels(o)
+        self.value(c, "pdu/L1", "power", 330)            # 229 V x 1.5 A x 0.961 = 330 W: no factor between them
+        self.value(c, "pdu", "power", 540)
+        self.value(c, "pdu", "energy", 3 * 66 * 3.6e6)
+        o = system("1.3.6.1.4.1.28507.81")               # the product's number stands in the tree as well
+        for product in (43, 81):
+            t = f"1.3.6.1.4.1.28507.{product}.1.5.1.2.1."
+            o.update({t + "2.1": ("int", 1), t + "3.1": ("gauge", 1109209), t + "4.1": ("int", product), t + "5.1": ("gauge", 370),
+                      t + "6.1": ("gauge", 228), t + "8.1": ("int", 960)})
+        c = self.channels(o)
+        self.assertEqual(len(c), 2, c)
+        self.value(c, "pdu", "power", 81)                # 228 V x 0.37 A x 0.96 = 81 W
+        self.value(c, "pdu", "energy", 1109209 * 3600.0)
+        o["1.3.6.1.4.1.28507.81.1.5.1.2.1.2.1"] = ("int", 0)  # "data not active"
+        self.value(self.channels(o), "pdu", "power", None, "absent")
+        t = "1.3.6.1.4.1.476.1.42.3.8."
+        o = system("1.3.6.1.4.1.476.1.42")
+        o.update({t + "30.20.1.65.1.1": ("gauge", 4607), t + "30.20.1.50.1.1": ("gauge", 46790), t + "50.20.1.65.1.1.3": ("gauge", 220)})
+        c = self.channels(o)
+        self.value(c, "pdu", "power", 4607)
+        self.value(c, "pdu", "energy", 4679 * 3.6e6)     # tenths of kWh
+        self.value(c, "pdu/3", "power", 220)
+
     def test_phases_of_which_one_is_missing(self):
         """openDCIM PR 605: -1 of an unused phase must not be summed."""
         t = "1.3.6.1.4.1.318.1.1.26.6.3.1.7."
