@@ -5,6 +5,7 @@ number, ends with the right status, and keeps what was read."""
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import time
 import unittest
 
 import edges
+import patience
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
@@ -28,7 +30,7 @@ class Base(unittest.TestCase):
         self.file = os.path.join(self.dir, "x.jmr")
 
     def joulemark(self, *args, under=(), **kw):
-        kw.setdefault("timeout", 60)
+        kw.setdefault("timeout", 180)
         return subprocess.run([*under, JOULEMARK, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL,
                               cwd=self.dir, **kw)
 
@@ -50,10 +52,26 @@ class Base(unittest.TestCase):
 
 class Gpus(Base):
     def faulty(self, *faults, seconds=5.5, gpus=4, waveform="const:400W", args=(), options=()):
-        under = [JOULEMARK, "sim", "gpu", "--gpus", str(gpus), "--waveform", waveform, *options]
-        for f in faults:
-            under += ["--fault", f]
-        return self.record(seconds, "-m", "nvml", *args, under=[*under, "--"])
+        """What goes wrong so many seconds after the GPUs began is inside of the window; a machine that had not opened it by then is
+        given more time."""
+        first = [float(t) for f in faults for t in re.findall(r"at=([\d.]+)s", f)]
+        for slower in (1, 3, 9):
+            under = [JOULEMARK, "sim", "gpu", "--gpus", str(gpus), "--waveform", waveform, *options]
+            for f in faults:
+                under += ["--fault", re.sub(r"at=([\d.]+)s", lambda m: f"at={float(m[1]) * slower:g}s", f)]
+            began = time.monotonic_ns()
+            made = self.record(seconds + (slower - 1) * max(first, default=0), "-m", "nvml", *args, under=[*under, "--"])
+            windows = edges.export(JOULEMARK, self.file)["windows"] if first else []
+            if not windows or windows[0]["t0_ns"] < began + slower * min(first) * 1e9:
+                break
+        return made
+
+    def flat(self, x, doc, watts):
+        """4 GPUs that draw this at all times: what can be mistaken is the moments at which their counters moved."""
+        raw = edges.export(JOULEMARK, self.file)
+        w = raw["windows"][0]
+        seen = [edges.Edges(rows, w["t0_ns"], w["t1_ns"], 100_000_000) for rows in edges.readings(raw, "nvml", "energy")]
+        self.assertAlmostEqual(x["value"], 4 * watts * doc["windows"][0]["seconds"], delta=60 + sum(e.joules(0, watts) for e in seen))
 
     def test_a_gpu_that_dies(self):
         r, doc = self.faulty("kind=lost,gpu=2,at=3s")
@@ -99,7 +117,7 @@ class Gpus(Base):
         self.assertIn("GPU 1", self.finding(doc, "counter.frozen")["text"])
         x = self.energy(doc)  # the gauge goes on, and says that it did
         self.assertIn("counter.frozen", x["validity"]["reasons"])
-        self.assertAlmostEqual(x["value"], 4 * 400 * doc["windows"][0]["seconds"], delta=60)
+        self.flat(x, doc, 400)
         self.assertIn("power.average", x["instrument"])
         r, doc = self.faulty("kind=frozen,gpu=1,at=2s", options=["--usage", "off", "--average", "off", "--instant",
                                                                  "off"])
@@ -112,7 +130,7 @@ class Gpus(Base):
         self.assertEqual(r.returncode, 0, doc["validity"])
         x = self.energy(doc)
         self.assertEqual((x["have"], x["validity"]["status"]), (4, "findings"))
-        self.assertAlmostEqual(x["value"], 4 * 400 * doc["windows"][0]["seconds"], delta=60)
+        self.flat(x, doc, 400)
 
     def test_driver_that_does_not_start(self):
         r, doc = self.faulty("kind=init,code=18", seconds=1)
@@ -122,10 +140,10 @@ class Gpus(Base):
         self.assertIn("different versions", self.finding(doc, "meters.none")["evidence"])
 
     def test_meter_that_hangs(self):
-        r, doc = self.faulty("kind=slow,gpu=1,at=1s,value=3s,for=500ms")
+        _, doc = self.faulty("kind=slow,gpu=1,at=1s,value=3s,for=500ms")
         x = self.energy(doc)  # a counter loses nothing by a pause
         self.assertEqual(x["have"], 4)
-        self.assertAlmostEqual(x["value"], 4 * 400 * doc["windows"][0]["seconds"], delta=60)
+        self.flat(x, doc, 400)
 
 
 class Nothing(Base):
@@ -180,7 +198,7 @@ class Rapl(Base):
 
     def draw(self, watts):
         """From now on as a counter that wraps: watts() of the seconds gone."""
-        begin = time.monotonic()
+        begin = self.began = time.monotonic()
 
         def move():
             while not self.stop.wait(0.002):
@@ -224,8 +242,22 @@ class Rapl(Base):
 
     def test_reset(self):
         self.tree(modulus=262_143_328_850)
-        self.draw(lambda s: 50_000 + 100 * s if s < 3 else 100 * (s - 3))
-        r, doc = self.record(5.5, *self.args())
+        begun = []  # since it runs: 2 s into the recording it starts again
+
+        def watts(s):
+            if not begun and os.path.exists(self.file + "-wal"):
+                begun.append(s)
+            return 100 * (s - begun[0] - 2) if begun and s >= begun[0] + 2 else 50_000 + 100 * s
+
+        def attempt():  # that is in the window, unless the machine took longer to open or to close it
+            begun.clear()
+            made = self.record(5.5, *self.args())
+            w = edges.export(JOULEMARK, self.file)["windows"][0]
+            moment = (self.began + begun[0] + 2) * 1e9
+            self.assertTrue(w["t0_ns"] < moment < w["t1_ns"], "the reset was beside the window")
+            return made
+        self.draw(watts)
+        r, doc = patience.again(attempt)
         self.assertEqual(r.returncode, 3, doc["validity"])
         self.finding(doc, "counter.reset")
 
@@ -262,6 +294,8 @@ class Rapl(Base):
         self.tree(modulus=262_143_328_850)
         os.chmod(os.path.join(self.zone, "energy_uj"), 0o400)
         os.chmod(self.dir, 0o777)
+        if not patience.nobody_runs(JOULEMARK):
+            self.skipTest("nobody cannot run the program here")
         under = [sys.executable, "-c", "import os, sys; os.setgid(65534); os.setuid(65534); os.execv(sys.argv[1], "
                  "sys.argv[1:])"]
         r = self.joulemark("meters", "--no-measure", *self.args(), under=under)

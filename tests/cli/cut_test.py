@@ -13,6 +13,7 @@ import tempfile
 import time
 import unittest
 
+import patience
 import simnode
 import tap
 
@@ -37,7 +38,7 @@ class Base(simnode.NodeCase):
         return child
 
     def joulemark(self, *args, **kw):
-        return subprocess.run([JOULEMARK, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60,
+        return subprocess.run([JOULEMARK, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=180,
                               env=self.env, **kw)
 
     def show(self):
@@ -57,22 +58,25 @@ class Signals(Base):
     BENCH = ["--idle", "3s", "-w", "3s", "-t", "60s", "--drain", "20s"]
 
     def timed(self, sig, seconds):
+        """After so many seconds, whatever is done then; None: when the load goes on for a while."""
         child = self.start("bench", self.where["url"], *LOAD, *self.BENCH, "--json", "-q")
-        time.sleep(seconds)
+        if seconds is None:
+            self.await_load(child)
+        time.sleep(seconds or 5)  # the warm-up of 3 s is over
         child.send_signal(sig)
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=180)
         return child.returncode, out, err
 
     def test_bench_in_every_phase(self):
         for sig in (signal.SIGINT, signal.SIGTERM):
-            for seconds in (0.05, 0.4, 1.5, 4, 9):
+            for seconds in (0.05, 0.4, 1.5, 4, None):
                 with self.subTest(sig=sig.name, seconds=seconds):
                     for name in os.listdir(self.dir):
                         os.unlink(os.path.join(self.dir, name))
                     status, out, err = self.timed(sig, seconds)
                     self.assertIn(status, (0, 3, 4, -sig), err)  # -sig: before it was caught
                     if not os.path.exists(self.file):
-                        self.assertLess(seconds, 3, "nothing was measured")
+                        self.assertIsNotNone(seconds, "something was measured")
                         continue
                     self.assertEqual(self.rows("select state from run"), [("sealed",)])
                     self.assertEqual(os.listdir(self.dir), ["x.jmr"], "no journal is left")
@@ -81,8 +85,10 @@ class Signals(Base):
                     self.assertEqual(roles, ["idle", "warm-up", "measure", "drain"][:len(roles)] if "drain" not in roles
                                      else [r for r in ("idle", "warm-up", "measure") if r in roles] + ["drain"])
                     if "measure" in roles:
-                        self.assertGreater(doc["requests"]["ok"], 0)
                         json.loads(out)
+                    if seconds is None:
+                        self.assertIn("measure", roles)
+                        self.assertGreater(self.rows("select count(*) from request where end = 'ok'")[0][0], 0)
 
     def test_record_and_idle(self):
         for args in (["record"], ["idle", "--settle", "0s", "-t", "60s"], ["idle", "--settle", "30s", "-t", "60s"]):
@@ -91,18 +97,20 @@ class Signals(Base):
                     child = self.start(*args, "--force", "-q", "--json")
                     time.sleep(1.5)
                     child.send_signal(sig)
-                    _, err = child.communicate(timeout=30)
-                    self.assertIn(child.returncode, (0, 3, 4), err)
+                    _, err = child.communicate(timeout=120)
+                    # -sig: before it was caught, and before there was a file
+                    self.assertIn(child.returncode, (0, 3, 4) if os.path.exists(self.file) else (0, 3, 4, -sig), err)
                     if os.path.exists(self.file):
                         self.assertEqual(self.rows("select state from run"), [("sealed",)])
                         self.show()
 
     def test_second_signal_does_not_wait(self):
         child = self.start("record", "-q")
-        time.sleep(1.5)
+        patience.begun(child, self.file)
+        time.sleep(1)
         child.send_signal(signal.SIGINT)
         child.send_signal(signal.SIGINT)
-        child.communicate(timeout=30)
+        child.communicate(timeout=120)
         self.assertIn(child.returncode, (0, 3, -signal.SIGINT))
         self.joulemark("recover", self.file)
         self.show()
@@ -111,7 +119,7 @@ class Signals(Base):
         child = self.start("record", "-q", "-t", "2s", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         time.sleep(0.5)
         child.send_signal(signal.SIGHUP)
-        child.communicate(timeout=30)
+        child.communicate(timeout=120)
         self.assertGreater(self.show()["windows"][0]["seconds"], 1.9, "nohup stays nohup")
 
     def test_stopped_and_continued(self):
@@ -121,7 +129,7 @@ class Signals(Base):
         child.send_signal(signal.SIGSTOP)
         time.sleep(2)
         child.send_signal(signal.SIGCONT)
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=180)
         self.assertIn(child.returncode, (0, 3), err)
         energy = [x for x in json.loads(out)["results"] if x["metric"] == "energy" and x["boundary"] == "gpu"]
         self.assertEqual(energy[0]["have"], 2)
@@ -130,8 +138,12 @@ class Signals(Base):
 class Killed(Base):
     def killed(self, seconds, *args):
         child = self.start(*args, "-q")
+        patience.begun(child, self.file)
+        if args[0] == "bench":
+            self.await_load(child)
         time.sleep(seconds)
         child.kill()
+        self.ended = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         child.communicate()
         # readable as it is, and it says so
         before = self.show()
@@ -151,10 +163,9 @@ class Killed(Base):
     def test_record(self):
         began = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         self.killed(14, "record")
-        ended = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         last = self.rows("select max(t_last) from chunk")[0][0]
         self.assertGreater(last, began)
-        self.assertLess((ended - last) / 1e9, 12, "at most the last 10 s are lost")
+        self.assertLess((self.ended - last) / 1e9, 12, "at most the last 10 s are lost")
 
     def test_bench(self):
         doc = self.killed(14, "bench", self.where["url"], *LOAD, "--idle", "1s", "-w", "1s", "-t", "60s")
@@ -165,17 +176,13 @@ class Killed(Base):
         """The command outlives a recorder that is killed; its run can be recovered."""
         mark = os.path.join(self.dir, "mark")
         child = subprocess.Popen([JOULEMARK, "run", "-q", "-o", self.file, "-m", "nvml", "--", "sh", "-c",
-                                  f"sleep 3; echo done > '{mark}'"], env=self.env)
-        time.sleep(1.5)
+                                  f"echo on > '{mark}.on'; sleep 3; echo done > '{mark}'"], env=self.env)
+        patience.until(lambda: os.path.exists(mark + ".on"))
         child.kill()
         child.wait()
         self.assertEqual(self.joulemark("recover", self.file).returncode, 0)
         self.assertTrue(self.show()["run"]["cut"])
-        for _ in range(60):
-            if os.path.exists(mark):
-                break
-            time.sleep(0.1)
-        self.assertTrue(os.path.exists(mark))
+        patience.until(lambda: os.path.exists(mark))
 
     def test_at_once(self):
         """Killed at any moment of its first second: either no file, or one that show or recover can speak about."""
@@ -210,7 +217,7 @@ class Full(Base):
                 child = self.start("bench", self.where["url"], *LOAD, "--idle", "0s", "-w", "0s", "-t", "15s", "--keep-text",
                                    "--force", "-q", "--sample-rate", "1 kHz",
                                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (kib << 10, kib << 10)))
-                _, err = child.communicate(timeout=60)
+                _, err = child.communicate(timeout=180)
                 self.check(child.returncode, err)
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root and unshare")
@@ -222,7 +229,7 @@ class Full(Base):
                   f"cp '{small}'/x.jmr* '{self.dir}'; exit $s")
         child = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", "bench", self.where["url"], *LOAD, "-c", "64", "--idle", "0s",
                                 "-w", "0s", "-t", "25s", "--keep-text", "-q", "--sample-rate", "1 kHz", "-m", "nvml"],
-                               capture_output=True, text=True, timeout=120, env=self.env)
+                               capture_output=True, text=True, timeout=300, env=self.env)
         if child.returncode == 99:
             self.skipTest("no mount namespace")
         self.check(child.returncode, child.stderr)
@@ -231,9 +238,21 @@ class Full(Base):
 class Clocks(Base):
     """A run whose clock pairs tell of a suspend or a step, as the recorder would have written them."""
 
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder = tempfile.mkdtemp(prefix="cut_test.")
+        cls.whole = os.path.join(cls.folder, "x.jmr")
+        subprocess.run([JOULEMARK, "record", "-t", "6s", "-q", "-o", cls.whole, "-m", "nvml"], env=cls.env, stdin=subprocess.DEVNULL,
+                       capture_output=True, timeout=120, check=False)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+        super().tearDownClass()
+
     def doctored(self, sql):
-        child = self.start("record", "-t", "6s", "-q")
-        child.communicate(timeout=30)
+        shutil.copy(self.whole, self.file)
         db = sqlite3.connect(self.file)
         db.execute(sql)
         db.commit()

@@ -13,6 +13,7 @@ import threading
 import time
 import unittest
 
+import patience
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
@@ -118,14 +119,15 @@ class EngineMetrics(unittest.TestCase):
         shutil.rmtree(cls.dir)
 
     def start(self, name, *urls, seconds="1500ms"):
+        Handler.asked = {}
         file = os.path.join(self.dir, name + ".jmr")
         args = [a for u in urls for a in ("--engine-metrics", u if "://" in u else f"{self.base}/{u}")]
-        return file, subprocess.Popen([JOULEMARK, "record", "-q", "--json", "-t", seconds, "-o", file, *args],
+        return file, subprocess.Popen([JOULEMARK, "record", "-q", "--json", "-t", seconds, "--force", "-o", file, *args],
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
 
     def finish(self, job):
         file, proc = job
-        out, err = proc.communicate(timeout=60)
+        out, err = proc.communicate(timeout=120)
         self.assertIn(proc.returncode, (0, 3), err)  # 3: no meter here
         return json.loads(out), file
 
@@ -143,12 +145,20 @@ class EngineMetrics(unittest.TestCase):
     def findings(doc):
         return {f["id"]: f["text"] for f in doc["validity"]["findings"]}
 
-    def test_counter_over_the_window(self):
-        doc, file = self.record("ok", "ok", seconds="2500ms")
-        w = doc["windows"][0]
+    def rate(self, doc, rate, width):
+        """Every stretch has the engine's own rate, and the bounds hold it: they are as wide as texts came late."""
         x = self.value(doc, "engine.tokens_per_s")
-        # the engine makes just RATE tokens a second, so the rate of any stretch is RATE; the bounds hold it
-        self.assertAlmostEqual(x["value"], RATE, delta=0.02 * RATE)
+        self.assertLess(x["interval"]["hi"] - x["interval"]["lo"], width * rate)
+        self.assertAlmostEqual(x["value"], rate, delta=max(0.02 * rate, x["interval"]["hi"] - x["interval"]["lo"]))
+        return x
+
+    def test_counter_over_the_window(self):
+        patience.again(self.counter_over_the_window)
+
+    def counter_over_the_window(self):
+        doc, file = self.record("ok", "ok", seconds="6s")
+        w = doc["windows"][0]
+        x = self.rate(doc, RATE, 0.2)
         self.assertLessEqual(x["interval"]["lo"], RATE * 1.0001)
         self.assertGreaterEqual(x["interval"]["hi"], RATE * 0.9999)
         self.assertAlmostEqual(x["denominator"]["value"], w["seconds"], places=6)
@@ -166,35 +176,44 @@ class EngineMetrics(unittest.TestCase):
         self.assertGreaterEqual(sum(n < 2000 for n in sizes), 1)
 
     def test_replicas(self):
-        doc, _ = self.record("two", "two", "ok")
-        x = self.value(doc, "engine.tokens_per_s")
-        self.assertAlmostEqual(x["value"], 3 * RATE, delta=0.05 * RATE)  # two engines of one server, and another
+        patience.again(self.replicas)
+
+    def replicas(self):
+        doc, _ = self.record("two", "two", "ok", seconds="3s")
+        x = self.rate(doc, 3 * RATE, 0.4)  # two engines of one server, and another
         self.assertEqual((x["have"], x["of"]), (2, 2))
         self.assertAlmostEqual(self.value(doc, "engine.requests_running")["value"], 9, places=9)
 
     def test_what_is_no_metrics(self):
-        """Each is a fact with its reason, and the run goes on."""
+        """Each is a fact with its reason, and the run goes on. Where the machine was too slow for a text, that is the reason."""
+        patience.again(self.what_is_no_metrics)
+
+    def what_is_no_metrics(self):
         cases = {"missing": "HTTP 404", "html": "web page", "gzip": "compressed", "empty": "no metrics", "huge": "longer than",
                  "slow": "in time", "other": "no engine that is known"}
         jobs = {name: self.start("no-" + name, name) for name in cases}
         jobs["refused"] = self.start("no-refused", "http://127.0.0.1:1/metrics")
         cases["refused"] = "refused"
-        for name, job in jobs.items():
-            with self.subTest(name):
-                doc, _ = self.finish(job)
-                found = self.findings(doc)
-                self.assertIn("engine.absent", found)
-                self.assertIn(cases[name], found["engine.absent"])
-                self.assertIsNone(self.value(doc, "engine.tokens_per_s"))
-                self.assertEqual(len(doc["windows"]), 1)
+        for name, doc in {name: self.finish(job)[0] for name, job in jobs.items()}.items():
+            found = self.findings(doc)
+            self.assertIn("engine.absent", found, name)
+            self.assertIn(cases[name], found["engine.absent"], name)
+            self.assertIsNone(self.value(doc, "engine.tokens_per_s"), name)
+            self.assertEqual(len(doc["windows"]), 1, name)
 
     def test_restart(self):
+        patience.again(self.restart)  # once the window is open, unless texts were fetched before it
+
+    def restart(self):
         doc, _ = self.record("restart", "restart", seconds="3s")
         self.assertIn("engine.reset", self.findings(doc))
         self.assertEqual(self.value(doc, "engine.tokens_per_s")["validity"]["status"], "invalid")
         self.assertIn("engine.reset", self.value(doc, "engine.tokens_per_s")["validity"]["reasons"])
 
     def test_a_source_that_falls_silent(self):
+        patience.again(self.a_source_that_falls_silent)
+
+    def a_source_that_falls_silent(self):
         doc, _ = self.record("dies", "dies", "ok", seconds="2s")
         self.assertIn("engine.partial", self.findings(doc))
         self.assertIsNone(self.value(doc, "engine.tokens_per_s"))

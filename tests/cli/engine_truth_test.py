@@ -42,12 +42,12 @@ class EngineTruth(unittest.TestCase):
         cls.dir = tempfile.mkdtemp(prefix="engine_truth_test.")
         cls.engines = {n: simengine.Engine(*e) for n, (e, _) in CASES.items()}
         other = subprocess.Popen([JOULEMARK, "bench", cls.engines["others"].url, "-q", "-o", os.path.join(cls.dir, "other.jmr"),
-                                  "-w", "0s", "--idle", "0s", "-t", "12s", "-c", "5", "--isl", "64", "--osl", "96",
+                                  "-w", "0s", "--idle", "0s", "-t", "600s", "-c", "5", "--isl", "64", "--osl", "96",
                                   "--engine-metrics", "off"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         jobs = {n: subprocess.Popen([JOULEMARK, "bench", cls.engines[n].url, "-q", "--json", "-o", cls.file(n), *LOAD, *more],
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
                 for n, (_, more) in CASES.items()}
-        cls.out = {n: j.communicate(timeout=120) for n, j in jobs.items()}
+        cls.out = {n: j.communicate(timeout=300) for n, j in jobs.items()}
         other.terminate()
         other.wait()
         cls.truth = {n: e.stop() for n, e in cls.engines.items()}
@@ -88,7 +88,7 @@ class EngineTruth(unittest.TestCase):
 
     def check_ratio(self, name, delta=0.02):
         w = self.window(name)
-        self.assertGreater(w["client_tokens"], 500)
+        self.assertGreater(w["client_tokens"], 100)
         doubt = w["client_tokens_doubt"] + (w["tokens_hi"] - w["tokens_lo"])
         self.assertAlmostEqual(w["tokens"], w["client_tokens"], delta=doubt + delta * w["client_tokens"])
         warned = [i for i, f in self.findings(name).items() if i.startswith("engine.") and f["severity"] != "info"]

@@ -11,6 +11,7 @@ import time
 import unittest
 
 import edges
+import patience
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
@@ -43,18 +44,21 @@ class Meters(Base):
 
     def measured(self, *faults, gpus=2, seconds=8, more=()):
         command = [JOULEMARK, "sim", "gpu", "--gpus", str(gpus), "--waveform", "const:400W", *more]
-        for f in faults:
-            command += ["--fault", f]
-        r = subprocess.run([*command, "--", JOULEMARK, "run", "--strict", "--no-summary", "-q", "-m", "nvml", "-o",
-                            self.file, "--", "sleep", str(seconds)], capture_output=True, text=True, timeout=60,
-                           stdin=subprocess.DEVNULL)
+        for slower in (1, 4):  # a machine that took longer to open the window is given more time
+            at = 6 * slower
+            began = time.monotonic_ns()
+            r = subprocess.run([*command, *(w for f in faults for w in ("--fault", f.replace("at=6s", f"at={at}s"))), "--", JOULEMARK, "run",
+                                "--strict", "--no-summary", "--force", "-q", "-m", "nvml", "-o", self.file, "--", "sleep", str(seconds + at - 6)],
+                               capture_output=True, text=True, timeout=180, stdin=subprocess.DEVNULL)
+            if not faults or edges.export(JOULEMARK, self.file)["windows"][0]["t0_ns"] < began + at * 10**9:
+                break
         return r, self.shown("--profile", "screening")
 
     def test_well(self):
         r, doc = self.measured()
         self.assertEqual(r.returncode, 0, r.stderr + str(doc["validity"]))
         power = self.results(doc, "power.mean", "gpu")[0]
-        self.assertAlmostEqual(power["value"], 800, delta=2)
+        self.assertAlmostEqual(power["value"], 800, delta=max(2, power["interval"]["hi"] - power["interval"]["lo"]))
         self.assertTrue(power["interval"]["lo"] <= 800 <= power["interval"]["hi"], power)
 
     def test_reset(self):
@@ -104,12 +108,12 @@ class Engines(Base):
                               stdout=subprocess.PIPE, text=True) as engine:
             try:
                 url = json.loads(engine.stdout.readline())["url"]
-                command = [JOULEMARK, "bench", url, "-o", self.file, "-t", "2s", "-w", "0s", "--idle", "0s", "--drain", "3s",
-                           "-c", "4", "--osl", "16", "-q", "--stall-timeout", "1s", "--timeout", "5s", "--nvml-lib",
+                command = [JOULEMARK, "bench", url, "-o", self.file, "-t", "2s", "-w", "0s", "--idle", "0s", "--drain", "60s",
+                           "-c", "4", "--osl", "16", "-q", "--stall-timeout", "1s" if fault and "stall" in fault else "60s", "--nvml-lib",
                            "/nonexistent"]
                 if model:
                     command += ["--model", model]
-                return subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+                return subprocess.run(command, capture_output=True, text=True, timeout=180, stdin=subprocess.DEVNULL)
             finally:
                 engine.terminate()
 
@@ -152,9 +156,9 @@ class Engines(Base):
             with subprocess.Popen([JOULEMARK, "bench", url, "-o", self.file, "-t", "4s", "-w", "0s", "--idle", "0s", "-q",
                                    "-c", "4", "--nvml-lib", "/nonexistent"], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE, text=True) as bench:
-                time.sleep(3)
+                patience.answered(bench, url, 16)
                 engine.kill()
-                _, err = bench.communicate(timeout=60)
+                _, err = bench.communicate(timeout=180)
                 self.assertEqual(bench.returncode, 3, err)
         requests = self.shown()["requests"]
         self.assertGreater(requests["ok"], 0)

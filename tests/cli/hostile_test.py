@@ -17,14 +17,17 @@ import threading
 import time
 import unittest
 
+import patience
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
 CURL = os.path.exists(os.path.join(os.environ["JM_BUILD"], "src/modules/joulemark-curl.so"))
 NOTHING = ["--sysfs-root", "/nonexistent", "--dev-root", "/nonexistent", "--nvml-lib", "/nonexistent/libnvidia-ml.so.1"]
+# limits that no machine is too slow for; LIMITS where they are what is looked at
 SHORT = ["-w", "0s", "--idle", "0s", "-t", "700ms", "-c", "2", "--isl", "32", "--osl", "4", "--ignore-eos", "--model", "m",
-         "--stall-timeout", "300ms", "--header-timeout", "300ms", "--drain", "2s", "--no-edge", "-q", "--json", "--force",
+         "--stall-timeout", "60s", "--header-timeout", "60s", "--drain", "60s", "--no-edge", "-q", "--json", "--force",
          "--api", "openai.chat"]
+LIMITS = ["--stall-timeout", "300ms", "--header-timeout", "300ms"]
 TRANSPORTS = ["plain"] + (["curl"] if CURL else [])
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -156,7 +159,7 @@ class Base(unittest.TestCase):
         if os.path.exists(self.file):
             os.unlink(self.file)
         return subprocess.run([JOULEMARK, "bench", url, "-o", self.file, *short, *NOTHING, "--transport", transport, *args],
-                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, **kw)
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=180, **kw)
 
     def measured(self, answer, transport, *args, **kw):
         """A run that was measured (status 3: there is no meter here), as its report, with the words of its failures."""
@@ -167,6 +170,13 @@ class Base(unittest.TestCase):
         with sqlite3.connect(self.file) as db:
             words = [x[0] for x in db.execute("SELECT error FROM request WHERE error IS NOT NULL")]
         return json.loads(r.stdout), words, s
+
+    def both_kinds(self, *args, **kw):
+        """One in whose short window were requests that went well and some that did not."""
+        doc, said, s = self.measured(*args, **kw)
+        q = doc["requests"]
+        self.assertTrue(q["ok"] and q["failed"] + q["aborted"], q)
+        return doc, said, s
 
     def nothing_came_of_it(self, r, part):
         self.assertEqual(r.returncode, 4, r.stderr)
@@ -187,8 +197,8 @@ def some(bad, every=3):
 
 
 class Streams(Base):
-    def case(self, bad, error, words, transport, calm=6):
-        doc, said, _ = self.measured(some(bad), transport, calm=calm)
+    def case(self, bad, error, words, transport, *limits, calm=6):
+        doc, said, _ = patience.again(lambda: self.both_kinds(some(bad), transport, *limits, calm=calm))
         q = doc["requests"]
         self.assertGreater(q["ok"], 0, q)
         self.assertEqual(list(q["by_error"]), [error], (transport, q, said[:2]))
@@ -223,7 +233,7 @@ class Streams(Base):
         """evalscope #851: "Not enough data to satisfy transfer length header" was the client's own time limit."""
         for t in self.both():
             self.case(lambda c: (c.sendall(CHUNKED + chunk(token())), time.sleep(0.6))[0] or False, "stalled",
-                      "no further byte within the client's limit of 0.3 s", t)
+                      "no further byte within the client's limit of 0.3 s", t, *LIMITS)
 
     def test_header_byte_by_byte(self):
         def loris(c):
@@ -233,7 +243,7 @@ class Streams(Base):
             return False
 
         for t in self.both():
-            self.case(loris, "stalled", "no response header within the client's limit of 0.3 s", t)
+            self.case(loris, "stalled", "no response header within the client's limit of 0.3 s", t, *LIMITS)
 
     def test_parts_that_never_end(self):
         def head(c):
@@ -338,12 +348,18 @@ class Beginning(Base):
     def test_ten_thousand_connections_refused(self):
         """The server dies under an open loop: every arrival is in the record, none is tried without rest."""
         for t in self.both():
-            s = Server(lambda c, k: k < 20 and good(c), calm=1)
+            s = Server(lambda c, k: (k == 200 and threading.Thread(target=s.close).start()) or (k < 20 and good(c)), calm=1)
             self.addCleanup(s.close)
-            threading.Timer(1.2, s.close).start()
             r = self.bench(s.url, t, "-t", "3s", "--rate", "5000/s", "-c", "100", "--isl", "8")
             self.assertEqual(r.returncode, 3, r.stderr)
             q = json.loads(r.stdout)["requests"]
+            with sqlite3.connect(self.file) as db:
+                (due, first, last), = db.execute("SELECT count(*), min(scheduled), max(scheduled) FROM request")
+                bare = sum(int(v) for v, in db.execute("SELECT value FROM env WHERE key = 'load.unsent.bare'"))
+            # none is missing of those that the schedule had in this time, within 6 standard deviations of a Poisson count
+            expected = 5000 * (last - first) / 1e9
+            self.assertGreater(expected, 5000)
+            self.assertGreater(due + bare, expected - 6 * expected ** 0.5, (due, bare, expected))
             self.assertGreater(sum(q["by_error"].values()), 3000, q)
 
     def test_out_of_file_descriptors(self):

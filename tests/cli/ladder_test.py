@@ -5,14 +5,13 @@ import json
 import math
 import os
 import shutil
-import signal
 import sqlite3
 import statistics
 import subprocess
 import tempfile
-import time
 import unittest
 
+import patience
 import simnode
 import tap
 
@@ -38,11 +37,18 @@ class Ladder(simnode.NodeCase):
 
     def bench(self, *args, url=None, status=(0, 3)):
         r = subprocess.run([JOULEMARK, "bench", url or self.where["url"], "-o", self.run_file, "--force", *self.ASK, *args],
-                           capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, env=self.env)
+                           capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, env=self.env)
         self.assertIn(r.returncode, status, r.stderr)
         if r.returncode not in (0, 3):
             return r.stderr
         return json.loads(r.stdout)
+
+    def measured(self, doc, *metrics):
+        """A doc in whose windows something was measured: of a very short one a busy machine leaves nothing."""
+        for x in doc["results"]:
+            if x["metric"] in metrics and x["boundary"] in (None, "gpu") and "window" in x and not x["window"].startswith("load 0 %"):
+                self.assertIsNotNone(x["value"], x)
+        return doc
 
     def rows(self, sql):
         db = sqlite3.connect(self.run_file)
@@ -64,8 +70,9 @@ class Ladder(simnode.NodeCase):
         return found[0] if found else None
 
     def test_levels_of_a_given_capacity(self):
-        doc = self.bench("--ladder", "--capacity", "40/s", "--levels", "100,50,0", "-n", "2", "--order", "abba", "-t", "500ms", "-w",
-                         "200ms", "--slo-ttft", "5s")
+        doc = patience.again(lambda: self.measured(
+            self.bench("--ladder", "--capacity", "40/s", "--levels", "100,50,0", "-n", "2", "--order", "abba", "-t", "500ms", "-w",
+                       "200ms", "--slo-ttft", "1min"), "power.mean", "tokens_per_s", "j_per.qualified_token"))
         ladder = doc["ladder"]
         self.assertEqual((ladder["capacity"], ladder["by"], ladder["boundary"]), (40, "given", "gpu"))
         self.assertEqual([(x["percent"], x["offered"], x["windows"]) for x in ladder["levels"]], [(100, 40, 2), (50, 20, 2), (0, 0, 2)])
@@ -137,7 +144,7 @@ class Ladder(simnode.NodeCase):
         self.assertEqual({role for role, name in self.rows("select role, name from window") if name.startswith("capacity, ")}, {"warm-up"})
 
     def test_trials_until_the_interval_is_narrow(self):
-        doc = self.bench("--until", "50%", "-n", "6", "-c", "4", "-t", "400ms", "-w", "100ms", "--phase-bursts", "--burst-length", "1s")
+        doc = patience.again(self.until_narrow)
         windows = [(w["role"], w["name"]) for w in doc["windows"]]
         self.assertEqual([n for r, n in windows if r == "measure"], [f"trial {i}" for i in range(1, 6)])
         self.assertEqual([n for r, n in windows if r == "warm-up"], ["burst prefill", "burst decode", "warm-up"])
@@ -154,8 +161,17 @@ class Ladder(simnode.NodeCase):
         self.assertAlmostEqual(over["interval"]["hi"] - over["value"], half, delta=1e-5 * half)
         self.assertFalse([n for n in os.listdir(self.dir) if n != "x.jmr"], "the copy that was looked at is gone")
 
+    def until_narrow(self):
+        """Five trials do, unless this machine made them very unlike."""
+        doc = self.measured(self.bench("--until", "50%", "-n", "6", "-c", "4", "-t", "400ms", "-w", "100ms", "--phase-bursts",
+                                       "--burst-length", "1s"), "j_per.output_token")
+        own = [x["value"] for x in doc["results"] if x["metric"] == "j_per.output_token" and x["boundary"] == "gpu" and "window" in x]
+        self.assertLessEqual(T975[4] * statistics.stdev(own[:5]) / math.sqrt(5), 0.5 * statistics.mean(own[:5]))
+        return doc
+
     def test_a_load_that_pauses_between_trials(self):
-        doc = self.bench("-c", "2", "-n", "2", "-t", "500ms", "-w", "100ms", "--cool-down", "200ms")
+        doc = patience.again(lambda: self.measured(self.bench("-c", "2", "-n", "2", "-t", "500ms", "-w", "100ms", "--cool-down", "200ms"),
+                                                   "j_per.output_token"))
         self.assertEqual([w["role"] for w in doc["windows"]],
                          ["idle", "warm-up", "measure", "drain", "cool-down", "warm-up", "measure", "drain"])
         self.assertEqual([x["n"] for x in doc["results"] if x["metric"] == "j_per.output_token" and x["boundary"] == "gpu" and
@@ -165,7 +181,7 @@ class Ladder(simnode.NodeCase):
         plan = self.path("p.yaml", "trials: 2\ncool-down: 100ms\nduration: 400ms\nwarmup: 100ms\nladder: 100,0\ncapacity: 30/s\nslices:\n"
                          "  - {name: a, rate: 2/s, isl: 64, osl: 8}\n  - {name: b, rate: 1/s, isl: 64, osl: 8}\n")
         r = subprocess.run([JOULEMARK, "bench", self.where["url"], "-o", self.run_file, "--idle", "0s", "--no-edge", "-q", "--json", "--slices", plan],
-                           capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, env=self.env)
+                           capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, env=self.env)
         if "built without" in r.stderr:
             self.skipTest("no YAML")
         self.assertIn(r.returncode, (0, 3), r.stderr)
@@ -179,14 +195,12 @@ class Ladder(simnode.NodeCase):
         try:
             url = json.loads(node.stdout.readline())["url"]
             child = subprocess.Popen([JOULEMARK, "bench", url, "-o", self.run_file, *self.ASK, "--ladder", "--capacity", "20/s", "--levels",
-                                      "100,50,40", "-t", "700ms", "-w", "0s", "--drain", "1s"], env=self.env, text=True,
+                                      "100,50,40,30,20,10", "-t", "700ms", "-w", "0s", "--drain", "1s"], env=self.env, text=True,
                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            end = time.monotonic() + 60
-            while time.monotonic() < end and not self.levels_begun():
-                time.sleep(0.1)
+            patience.until(self.levels_begun)
             node.kill()
             node.wait()
-            out, err = child.communicate(timeout=60)
+            out, err = child.communicate(timeout=120)
         finally:
             node.kill()
             node.communicate()

@@ -29,11 +29,12 @@ NAMES = '{__name__=~"DCGM_FI_DEV_.*"}'
 
 class Exporter(http.server.BaseHTTPRequestHandler):
     start = time.time()
-    sim, lock, seen = None, threading.Lock(), {}
+    sim, lock, seen, served = None, threading.Lock(), {}, []
     turn = None  # from here on the pod is another one, and GPU 1 counts anew
 
     def do_GET(self):
         s = time.time() - self.start
+        self.served.append(s)
         turned = self.turn is not None
         pod = "b" if turned else "a"
         second = 100_000 * (time.time() - self.turn) if turned else 5e9 + 100_000 * s
@@ -89,7 +90,7 @@ class Peer(unittest.TestCase):
         cls.prometheus = subprocess.Popen(["prometheus", "--config.file=" + conf, "--storage.tsdb.path=" + os.path.join(cls.dir, "db"),
                                            f"--web.listen-address=127.0.0.1:{port}"], stdin=subprocess.DEVNULL, stdout=cls.log, stderr=cls.log)
         try:
-            for _ in range(100):
+            for _ in range(900):
                 try:
                     if cls.query(time.time() - 5, time.time())["data"]["result"]:
                         break
@@ -97,7 +98,7 @@ class Peer(unittest.TestCase):
                     pass
                 time.sleep(0.1)
             else:
-                raise unittest.SkipTest("prometheus did not scrape within 10 s")
+                raise unittest.SkipTest("prometheus did not scrape within 90 s")
             time.sleep(1)
             cls.begin = time.time()
             time.sleep(SECONDS / 2)
@@ -110,7 +111,7 @@ class Peer(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.prometheus.terminate()
-        cls.prometheus.wait(10)
+        cls.prometheus.wait(60)
         cls.log.close()
         cls.server.shutdown()
         shutil.rmtree(cls.dir)
@@ -118,7 +119,7 @@ class Peer(unittest.TestCase):
     @classmethod
     def query(cls, start, end, step="1"):
         q = urllib.parse.urlencode({"query": NAMES, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": step})
-        with urllib.request.urlopen(f"{cls.url}/api/v1/query_range?{q}", timeout=5) as r:
+        with urllib.request.urlopen(f"{cls.url}/api/v1/query_range?{q}", timeout=60) as r:
             return json.load(r)
 
     def load(self, path):
@@ -149,10 +150,12 @@ class Peer(unittest.TestCase):
         # 400 W of GPU 0 by what the readings themselves say: 400 mJ a ms; a step sees a scrape that is up to a second old
         counter = next(c for c in raw["channels"] if c["device"] == "GPU-0" and c["kind"] == "counter")
         r = [x for x in raw[f"readings.{counter['channel']}"] if x["status"] == "ok"]
-        self.assertGreaterEqual(len(r), SECONDS - 3)
+        times = [s for s in Exporter.served if 0 <= s + Exporter.start - self.begin <= SECONDS]
+        late = max(b - a for a, b in zip(times, times[1:])) - 1  # one that a busy machine left out
+        self.assertGreaterEqual(len(r), min(SECONDS - 3, len(times) - 3))
         joules = r[-1]["value"] - r[0]["value"]
         seconds = (r[-1]["t0_ns"] - r[0]["t0_ns"]) / 1e9
-        self.assertAlmostEqual(joules, 400 * seconds, delta=400 * 1.2)
+        self.assertAlmostEqual(joules, 400 * seconds, delta=400 * (1.2 + max(0, late)))
 
     def test_range_query(self):
         path = os.path.join(self.dir, "range.json")
@@ -164,7 +167,7 @@ class Peer(unittest.TestCase):
     def test_promtool(self):
         for form in ("promql", "json"):
             p = subprocess.run(["promtool", "query", "range", "-o", form, f"--start={self.begin:.0f}", f"--end={self.begin + SECONDS - 1:.0f}",
-                                "--step=1s", self.url, NAMES], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+                                "--step=1s", self.url, NAMES], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
             self.assertEqual(p.returncode, 0, p.stderr)
             path = os.path.join(self.dir, "promtool." + form)
             with open(path, "w", encoding="utf-8") as f:

@@ -89,13 +89,14 @@ static struct jm_load_cfg base_cfg(struct mock *m)
                                 .temperature = NAN,
                                 .max_requests = 1,
                                 .keep_text = true,
-                                .connect_ns = 2000 * MS,
-                                .header_ns = 2000 * MS,
-                                .stall_ns = 2000 * MS,
-                                .total_ns = 5000 * MS};
+                                .connect_ns = 60000 * MS, /* no machine is that slow */
+                                .header_ns = 60000 * MS,
+                                .stall_ns = 60000 * MS,
+                                .total_ns = 120000 * MS};
 }
 
-/* Runs until max_requests are done, or for run_ms. start_rc NULL: the start must succeed. */
+/* Runs until max_requests are done, which a busy machine may need much longer for, or for run_ms. start_rc
+ * NULL: the start must succeed. */
 static struct book *run(const struct jm_load_cfg *cfg, int run_ms, int *start_rc, struct jm_err *err,
                         struct facts *facts)
 {
@@ -114,14 +115,14 @@ static struct book *run(const struct jm_load_cfg *cfg, int run_ms, int *start_rc
         *start_rc = rc;
     else if (rc)
         fail_msg("jm_load_start: %s", err->text);
-    int64_t until = jm_clock_mono(&clock) + run_ms * MS;
+    int64_t until = jm_clock_mono(&clock) + run_ms * (cfg->max_requests > 0 ? 10 : 1) * MS;
     do {
         jm_load_live(l, &live);
         mock_sleep(2);
     } while (rc == 0 && jm_clock_mono(&clock) < until &&
              (cfg->max_requests <= 0 || live.finished < cfg->max_requests));
     jm_load_stop(l);
-    jm_load_drain(l, 3000 * MS);
+    jm_load_drain(l, 30000 * MS);
     if (facts) {
         facts->text[0] = '\0';
         jm_load_facts(l, put_fact, facts);

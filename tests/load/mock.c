@@ -21,7 +21,7 @@ struct mock_conn {
     struct mock *m;
     int fd, served;
     pthread_t thread;
-    bool reset;
+    bool reset, gone;
 };
 
 struct mock {
@@ -68,11 +68,18 @@ void mock_bytes(struct mock_conn *c, const void *p, size_t n)
     const char *at = p;
     while (n) {
         ssize_t k = send(c->fd, at, n, MSG_NOSIGNAL);
-        if (k <= 0)
+        if (k <= 0) {
+            c->gone = true;
             return;
+        }
         at += k;
         n -= (size_t)k;
     }
+}
+
+bool mock_gone(struct mock_conn *c)
+{
+    return c->gone;
 }
 
 void mock_raw(struct mock_conn *c, const char *text)

@@ -41,6 +41,7 @@ void mock_finish(struct mock_conn *c, const char *why, int prompt,
                  int output);         /* finish, usage, [DONE], last chunk */
 void mock_end(struct mock_conn *c);   /* last chunk */
 void mock_reset(struct mock_conn *c); /* RST */
+bool mock_gone(struct mock_conn *c);  /* the client took no more of what was sent */
 void mock_sleep(int ms);
 
 #endif

@@ -17,6 +17,7 @@ import threading
 import time
 import unittest
 
+import patience
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
@@ -169,7 +170,7 @@ class Base(unittest.TestCase):
     def bench(self, url, *args, env=None, short=SHORT):
         clean = {k: v for k, v in os.environ.items() if k not in PROXIES}
         return subprocess.run([JOULEMARK, "bench", url, "-o", self.file, *short, *NOTHING, *args], capture_output=True,
-                              text=True, stdin=subprocess.DEVNULL, timeout=60, env=dict(clean, **(env or {})))
+                              text=True, stdin=subprocess.DEVNULL, timeout=180, env=dict(clean, **(env or {})))
 
     def facts(self):
         with sqlite3.connect(self.file) as db:
@@ -223,7 +224,7 @@ class Nginx(Engine):
         os.chmod(cls.home, 0o755)
         cls.nginx = subprocess.Popen([NGINX, "-e", os.path.join(cls.home, "error.log"), "-p", cls.home, "-c", conf],
                                      stderr=subprocess.PIPE, text=True)
-        for _ in range(100):
+        for _ in range(1200):
             try:
                 socket.create_connection(("127.0.0.1", cls.port["direct"])).close()
                 break
@@ -287,8 +288,10 @@ class Nginx(Engine):
         """nginx holds events back until a buffer is full: they come in lumps, which no latency of theirs survives."""
         for args in ([["--transport", "curl"]] if CURL else []) + [[]]:
             with self.subTest(args):
-                _, f = self.good(self.at("direct"), "--force", *args)
-                self.assertLess(int(f["load.events.shared"]), int(f["load.events"]) / 4)
+                def at_once():  # where the client has its turn when they come
+                    _, f = self.good(self.at("direct"), "--force", *args)
+                    self.assertLess(int(f["load.events.shared"]), int(f["load.events"]) / 4)
+                patience.again(at_once)
                 doc, f = self.good(self.at("buffered"), "--force", *args)
                 self.assertGreater(int(f["load.events.shared"]), int(f["load.events"]) / 2)
                 self.assertIn("stamps.shared", [x["id"] for x in doc["validity"]["findings"]])

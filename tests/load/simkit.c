@@ -92,13 +92,13 @@ void simkit_run(const struct jm_load_cfg *cfg, struct simkit_book *b)
         fail_msg("%s", err.text);
     if (jm_load_start(l, &err) != 0)
         fail_msg("%s", err.text);
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 120000; i++) {
         jm_load_live(l, &live);
         if (live.finished >= cfg->max_requests)
             break;
         usleep(1000);
     }
-    jm_load_drain(l, 2000 * MS);
+    jm_load_drain(l, 30000 * MS);
     jm_load_facts(l, put, b);
     jm_load_free(l);
 }
@@ -112,9 +112,9 @@ struct jm_load_cfg simkit_cfg(const struct simkit *e)
                                 .ignore_eos = true,
                                 .temperature = NAN,
                                 .max_requests = 60,
-                                .connect_ns = 3000 * MS,
-                                .header_ns = 3000 * MS,
-                                .stall_ns = 3000 * MS};
+                                .connect_ns = 60000 * MS,
+                                .header_ns = 60000 * MS,
+                                .stall_ns = 60000 * MS};
 }
 
 int simkit_main(const struct CMUnitTest *tests, size_t n)

@@ -218,9 +218,9 @@ static struct jm_load_cfg cfg_for(const struct server *s)
                                 .temperature = NAN,
                                 .max_requests = 10,
                                 .ca_file = ca_path,
-                                .connect_ns = 2000 * MS,
-                                .header_ns = 2000 * MS,
-                                .stall_ns = 2000 * MS};
+                                .connect_ns = 60000 * MS,
+                                .header_ns = 60000 * MS,
+                                .stall_ns = 60000 * MS};
 }
 
 static void run(const struct jm_load_cfg *cfg, struct last *out)
@@ -232,13 +232,13 @@ static void run(const struct jm_load_cfg *cfg, struct last *out)
     memset(out, 0, sizeof *out);
     if (jm_load_new(cfg, &k, &l, &err) != 0 || jm_load_start(l, &err) != 0)
         fail_msg("%s", err.text);
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 120000; i++) {
         jm_load_live(l, &live);
         if (live.finished >= cfg->max_requests)
             break;
         usleep(1000);
     }
-    jm_load_drain(l, 1000 * MS);
+    jm_load_drain(l, 30000 * MS);
     jm_load_facts(l, put, out);
     jm_load_free(l);
 }

@@ -17,14 +17,14 @@ def low_first(fmt, v):
     return list(reversed(words(fmt, v)))
 
 
-def meters(address, extra, code=0):
+def meters(address, extra, code=0, timeout="60s"):
     with tempfile.TemporaryDirectory() as d:
         path = os.path.join(d, "c.yaml")
         with open(path, "w") as f:
-            f.write("meters:\n  - name: wall\n    meter: modbus\n    timeout: 1s\n    address: \"%s\"\n" % address +
+            f.write("meters:\n  - name: wall\n    meter: modbus\n    timeout: %s\n    address: \"%s\"\n" % (timeout, address) +
                     "".join("    %s\n" % line for line in extra.splitlines()))
         r = subprocess.run([JOULEMARK, "meters", "--config", path, "-m", "wall", "--no-measure", "--json"], capture_output=True,
-                           text=True, timeout=60, stdin=subprocess.DEVNULL)
+                           text=True, timeout=240, stdin=subprocess.DEVNULL)
     if code is None:
         return r
     assert r.returncode == code, r.stderr
@@ -85,7 +85,7 @@ class Goes_wrong(unittest.TestCase):
         with Server({}) as s:
             self.assertIn("counted from 0", meters(s.address, "model: sdm120")["reason"])
         with Server({}, unit=5, rtu=True) as s:
-            self.assertIn("does not answer", meters(s.address, "model: sdm120")["reason"])
+            self.assertIn("does not answer", meters(s.address, "model: sdm120", timeout="1s")["reason"])
 
     def test_a_line_that_is_cut_is_opened_again(self):
         r = {**place(4, 0x0c, words("f", 5)), **place(4, 0x48, words("f", 2))}
@@ -96,7 +96,7 @@ class Goes_wrong(unittest.TestCase):
                 with open(d + "/c.yaml", "w") as f:
                     f.write("meters: [{name: wall, meter: modbus, model: sdm120, address: \"%s\", interval: 100ms}]\n" % s.address)
                 p = subprocess.run([JOULEMARK, "run", "-q", "--no-summary", "--config", d + "/c.yaml", "-m", "wall", "-o",
-                                    d + "/r.jmr", "--", "sleep", "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+                                    d + "/r.jmr", "--", "sleep", "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
                 self.assertEqual(p.returncode, 0, p.stderr)
                 doc = json.loads(subprocess.run([JOULEMARK, "show", "--json", d + "/r.jmr"], capture_output=True, text=True).stdout)
         self.assertEqual(m["state"], "ok")

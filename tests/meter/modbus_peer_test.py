@@ -85,7 +85,7 @@ class Pymodbus(unittest.TestCase):
         line = Line()
         p = subprocess.Popen([PYTHON, "-c", SERVER, line.ends[0]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            for _ in range(10):  # it may still be starting
+            for _ in range(60):  # it may still be starting
                 m = self.read("sdm120", line.ends[1])
                 if m["state"] == "ok":
                     break
@@ -104,7 +104,7 @@ class Pymodbus(unittest.TestCase):
             port = s.getsockname()[1]
         p = subprocess.Popen([PYTHON, "-c", SERVER, str(port)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            for _ in range(100):
+            for _ in range(600):
                 try:
                     socket.create_connection(("127.0.0.1", port), 1).close()
                     break

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import unittest
 
+import patience
 import pypi
 import tap
 
@@ -70,6 +71,10 @@ class Agree(unittest.TestCase):
         return json.loads(r.stdout)
 
     def check(self, *options):
+        """Of one moment, as far as this machine lets it be one: what moves, as the temperature, may do so in between."""
+        patience.again(lambda: self.once(*options))
+
+    def once(self, *options):
         out = self.read(*options)
         meter = out["meters"]["meters"][0]
         facts = meter["facts"]

@@ -32,7 +32,7 @@ def free_port(kind):
 
 def stop(p):
     p.terminate()
-    p.wait(10)
+    p.wait(60)
     if p.stdout:
         p.stdout.close()
 
@@ -79,7 +79,7 @@ class OneTruth(unittest.TestCase):
   - {name: wall, meter: yokogawa, address: "%s", volts: 300, amps: 10, rate: 100ms, at: inlet ac, host: %s}
 """ % (url, host, port, host, host, analyzer.url, host))
         env = {**os.environ, "JM_T": "s3cr3t-word", "JOULEMARK_SIM_GPU": state, "JM_NVML_LIB": os.path.join(BUILD, "sim", "gpu", "libnvidia-ml.so.1")}
-        for _ in range(20):  # snmpd may still be starting
+        for _ in range(200):  # snmpd may still be starting
             r = subprocess.run([JOULEMARK, "meters", "--config", d + "/c.yaml", "-m", "pdu", "--no-measure", "--json"], env=env,
                                capture_output=True, text=True, timeout=60)
             (m,) = [m for m in json.loads(r.stdout)["meters"] if (m.get("configured") or {}).get("name") == "pdu"]

@@ -51,7 +51,7 @@ class Sushy(unittest.TestCase):
             try:
                 for (p, port), name in zip(servers, ["emulator", *bmcs]):
                     lines.append("  - {name: %s, meter: redfish, url: \"https://127.0.0.1:%d\", parts: node, tls: {ca: %s/cert.pem}}\n" % (name, port, d))
-                    for _ in range(100):
+                    for _ in range(600):
                         try:
                             socket.create_connection(("127.0.0.1", port), 1).close()
                             break

@@ -20,6 +20,7 @@ from snmp_agent import Agent
 
 JOULEMARK = os.environ["JOULEMARK"]
 SECRET = "s3cr3t-word"
+SILENT = ("", "did not answer", "does not answer")
 TREE = {"/redfish/v1": {"Chassis": {"@odata.id": "/redfish/v1/Chassis"}}, "/redfish/v1/Chassis": {"Members": [{"@odata.id": "/redfish/v1/Chassis/1"}]},
         "/redfish/v1/Chassis/1": {"Power": {"@odata.id": "/redfish/v1/Chassis/1/Power"}},
         "/redfish/v1/Chassis/1/Power": {"PowerControl": [{"PowerConsumedWatts": 250}]}}
@@ -94,7 +95,8 @@ class Zoo(unittest.TestCase):
             entries, expect = [], {}
 
             def meter(name, want, text):
-                entries.append("  - {name: %s, timeout: 1s, %s}\n" % (name, text))
+                # those that never answer in order are given a second, the others as long as they need on a busy machine
+                entries.append("  - {name: %s, timeout: %s, %s}\n" % (name, "1s" if want in SILENT or name == "snmp-community" else "60s", text))
                 expect[name] = want
 
             def raw(serve):
@@ -157,7 +159,7 @@ class Zoo(unittest.TestCase):
                 time.sleep(.3)
                 with contextlib.suppress(OSError), open("/proc/%d/cmdline" % p.pid, "rb") as f:
                     self.assertNotIn(SECRET.encode(), f.read())
-                out, err = p.communicate(timeout=90)
+                out, err = p.communicate(timeout=240)
             self.assertEqual(p.returncode, 0, err)
             self.assertNotIn(SECRET, out + err)
             m = {(x.get("configured") or {}).get("name"): x for x in json.loads(out)["meters"]}
@@ -192,7 +194,7 @@ class Reset(unittest.TestCase):
                                      text=True)
 
                 def readings(n):  # so many more, however slow this machine is
-                    end, want = time.monotonic() + 30, len(s.log) + n
+                    end, want = time.monotonic() + 120, len(s.log) + n
                     while len(s.log) < want and time.monotonic() < end:
                         time.sleep(.02)
 
@@ -203,9 +205,9 @@ class Reset(unittest.TestCase):
                     state["since"] = "2024-05-06T11:00:00Z"
                 readings(3)
                 open(d + "/off", "w").close()
-                err = p.communicate(timeout=60)[1]
+                err = p.communicate(timeout=120)[1]
                 self.assertEqual(p.returncode, 0, err)
-                r = subprocess.run([JOULEMARK, "show", "--json", d + "/r.jmr"], capture_output=True, text=True, timeout=30)
+                r = subprocess.run([JOULEMARK, "show", "--json", d + "/r.jmr"], capture_output=True, text=True, timeout=120)
                 status = next(e for e in json.loads(r.stdout)["energy"] if e["channel"] == "energy")["status"]
                 self.assertEqual(status == "reset", change, status)
 

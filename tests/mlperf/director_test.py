@@ -9,6 +9,7 @@ import subprocess
 import time
 import unittest
 
+import patience
 import tap
 from mlperf_director import FILES, PTD, Client, Director, commands, config, free_port, start
 
@@ -20,8 +21,8 @@ class Whole(unittest.TestCase):
     def test_one_analyzer(self):
         with start(once=True, keep=False, sim="--waveform const:400W") as d:
             c = Client(d.port)
-            t = float(c("time"))
-            self.assertLess(abs(t - time.time()), 1)
+            before, t, after = time.time(), float(c("time")), time.time()
+            self.assertTrue(before - 1 < t < after + 1, (before, t, after))
             s = c.new("my_label-1")
             self.assertTrue(s.endswith("_my_label-1"))
             for mode in "ranging", "testing":
@@ -141,7 +142,7 @@ class Hostile(unittest.TestCase):
     def test_what_is_no_client(self):
         for data in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x00\xff\xfe\r\n", b"\n", b"mlcommons/power client v2\r\n",
                      b"A" * 5000 + b"\r\n", b"B" * 200000):
-            with socket.create_connection(("127.0.0.1", self.d.port), timeout=10) as s:
+            with socket.create_connection(("127.0.0.1", self.d.port), timeout=120) as s:
                 s.sendall(data)
                 got = b""
                 try:
@@ -195,19 +196,19 @@ class Hostile(unittest.TestCase):
     def test_second_client(self):
         first = Client(self.d.port)
         s = first.new("first")
-        with socket.create_connection(("127.0.0.1", self.d.port), timeout=10) as other:
+        with socket.create_connection(("127.0.0.1", self.d.port), timeout=120) as other:
             other.sendall(b"mlcommons/power client v3\r\n")
             text = other.makefile("rb").read().decode()
             self.assertRegex(text, "^Error: the Director is busy with another client, session " + s)
         self.assertEqual(first(f"session,{s},start,ranging"), "OK")
-        with socket.create_connection(("127.0.0.1", self.d.port), timeout=10) as other:
+        with socket.create_connection(("127.0.0.1", self.d.port), timeout=120) as other:
             self.assertRegex(other.makefile("rb").read().decode(), "^Error: the Director is busy")
         first.close()
         self.served_soon()
 
     def served_soon(self):
-        for _ in range(100):
-            with socket.create_connection(("127.0.0.1", self.d.port), timeout=10) as s:
+        for _ in range(1200):
+            with socket.create_connection(("127.0.0.1", self.d.port), timeout=120) as s:
                 s.sendall(b"mlcommons/power client v3\r\n")
                 if s.makefile("rb").readline() == b"mlcommons/power server v3\r\n":
                     return
@@ -219,11 +220,11 @@ class Hostile(unittest.TestCase):
                  "TESTING": ["start,ranging", "stop,ranging", "start,testing"],
                  "TESTING_DONE": ["start,ranging", "stop,ranging", "start,testing", "stop,testing"]}
         for state, cmds in steps.items():
-            for _ in range(100):
+            for _ in range(3000):
                 try:
                     c = Client(self.d.port)
                     break
-                except AssertionError:
+                except (AssertionError, ConnectionError):
                     time.sleep(0.02)
             s = c.new(state)
             for cmd in cmds:
@@ -231,9 +232,7 @@ class Hostile(unittest.TestCase):
                 if "start" in cmd:
                     time.sleep(0.15)
             c.close()
-            end = time.monotonic() + 10
-            while time.monotonic() < end and not os.path.exists(os.path.join(self.d.out, s, "power/server.json")):
-                time.sleep(0.02)
+            patience.until(lambda: os.path.exists(os.path.join(self.d.out, s, "power/server.json")))
             self.assertIn("went away in the state " + state, self.d.read(s, "INCOMPLETE.txt").replace("\n", " "))
             doc = self.d.json(s)
             self.assertFalse(doc["joulemark"]["complete"])

@@ -6,6 +6,7 @@ import signal
 import time
 import unittest
 
+import patience
 import tap
 from mlperf_director import Client, Director, NtpServer, commands, config, free_port, start
 
@@ -36,12 +37,10 @@ class Trouble(unittest.TestCase):
             self.assertEqual(commands(d.json(s))[-2:], ["SR,V,Auto", "SR,A,Auto"])
 
     def test_dies_while_measuring(self):
-        with start(once=True, sim="--fault die@testing:3s") as d:
+        with start(once=True, sim="--fault die@testing:30s") as d:
             c, s, reply = self.session(d, self.ALL[:3])
             self.assertEqual(reply, "OK")
-            end = time.monotonic() + 10
-            while time.monotonic() < end and not os.path.exists(os.path.join(d.out, s, "power/server.json")):
-                time.sleep(0.02)
+            patience.until(lambda: os.path.exists(os.path.join(d.out, s, "power/server.json")))
             # it is known before the client asks
             self.assertRegex(d.read(s, "INCOMPLETE.txt"), "PTDaemon of analyzer 1 ended with status 1")
             self.assertRegex(c(f"session,{s},stop,testing"),
@@ -57,7 +56,7 @@ class Trouble(unittest.TestCase):
 
     def test_silent_ptd(self):
         for fault, cmds in (("silent@ranging:1s", self.ALL), ("close@ranging:1s", self.ALL)):
-            with Director(config(ours="ptdTimeout: 500ms"), "--once",
+            with Director(config(ours="ptdTimeout: 1500ms"), "--once",
                           env={"JOULEMARK_SIM_PTD": f"--speed 40 --fault {fault}"}) as d:
                 c, s, reply = self.session(d, cmds)
                 self.assertRegex(reply, "^Error: .*PTDaemon of analyzer 1 (is silent|closed the connection|ended)")
@@ -66,7 +65,7 @@ class Trouble(unittest.TestCase):
 
     def test_garbage_and_short(self):
         for fault in ("short=2", "cut=150", "garbage@ranging:1s"):
-            with Director(config(ours="ptdTimeout: 400ms"), "--once",
+            with Director(config(ours="ptdTimeout: 1500ms"), "--once",
                           env={"JOULEMARK_SIM_PTD": f"--speed 40 --fault {fault}"}) as d:
                 c, s, reply = self.session(d, self.ALL)
                 self.assertTrue(reply.startswith("Error") or reply == "OK", reply)
@@ -78,7 +77,7 @@ class Trouble(unittest.TestCase):
         # a PTDaemon without TZ=UTC, the classic of power-dev #205
         with start(once=True, sim="--speed 10 --fault jump=-2h@1s") as d:
             c, s, reply = self.session(d, self.ALL)
-            self.assertRegex(reply, r"^Error: the samples of analyzer 1 are stamped (2\.00|1\.99) h behind this machine's UTC")
+            self.assertRegex(reply, r"^Error: the samples of analyzer 1 are stamped (2\.0\d|1\.9\d) h behind this machine's UTC")
             c.close()
             self.assertEqual(d.wait(), 3, d.text())
 
@@ -118,9 +117,9 @@ class Trouble(unittest.TestCase):
             self.assertIn("1 of them incomplete", d.text())
 
     def test_silent_client(self):
-        with Director(config(ours="idleTimeout: 300ms"), "--once", env={"JOULEMARK_SIM_PTD": "--speed 40"}) as d:
+        with Director(config(ours="idleTimeout: 1500ms"), "--once", env={"JOULEMARK_SIM_PTD": "--speed 40"}) as d:
             c, s, _ = self.session(d, ["start,ranging"])
-            time.sleep(0.5)  # measuring may take its time
+            time.sleep(2)  # measuring may take its time
             self.assertEqual(c(f"session,{s},stop,ranging"), "OK")
             self.assertEqual(d.wait(), 3, d.text())
             self.assertIn("silent", d.read(s, "INCOMPLETE.txt"))
@@ -129,7 +128,7 @@ class Trouble(unittest.TestCase):
 
 class Clock(unittest.TestCase):
     def test_ntp(self):
-        for offset, status in ((0.1, None), (-0.3, None), (0.5, 4), (-0.45, 4)):
+        for offset, status in ((0.05, None), (-0.1, None), (0.9, 4), (-0.8, 4)):  # the limit of 0.4 s itself: ntp_test.c
             ntp = NtpServer(offset)
             with Director(config(ntp=ntp.address), env={"JOULEMARK_SIM_PTD": "--speed 40"}, wait=status is None) as d:
                 if status is None:

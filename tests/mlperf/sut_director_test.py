@@ -50,7 +50,7 @@ class DirectorFails(Case):
         self.each(b"Error: unknown session\r\n")
 
     def test_stalls(self):
-        self.each("stall", "--reply-timeout", "300ms", "--start-timeout", "300ms")
+        self.each("stall", "--reply-timeout", "400ms", "--start-timeout", "400ms")
 
     def test_line_without_end(self):
         for state in ("mlcommons", "new", "session,2026-01-30_10-00-00,stop,testing"):
@@ -65,7 +65,7 @@ class DirectorFails(Case):
         while not os.path.exists(self.at + "/pid") or not os.path.getsize(self.at + "/pid"):
             time.sleep(0.01)
         server.close()
-        _, err = p.communicate(timeout=30)
+        _, err = p.communicate(timeout=240)
         self.assertEqual(p.returncode, 4)
         self.assertIn("while the workload was running", err)
         with open(self.at + "/pid", encoding="ascii") as f:
@@ -114,10 +114,13 @@ class Downloads(Case):
                         b" 5\r\nhello0\r\n", b"\r\n", b"nonsense\r\n", b"5\r\nhelloX\r\n", "endless", "reset", "close",
                         b"5368709120\r\n"):
             with self.subTest(framing=framing):
-                self.tearDown()
-                self.setUp()
-                server = self.server(trouble={self.FILE: framing, self.FILE + "#2": "close"})
-                r = self.sut(server, "--reply-timeout", "500ms")
+                for limit in ("500ms", "5s"):  # the first where this machine answers in time whatever else was asked
+                    self.tearDown()
+                    self.setUp()
+                    server = self.server(trouble={self.FILE: framing, self.FILE + "#2": "close"})
+                    r = self.sut(server, "--reply-timeout", limit)
+                    if any(s.startswith(self.FILE) for s in server.seen):
+                        break
                 self.assertEqual(r.returncode, 4, r.stderr)
                 self.assertIn("--fetch", r.stderr)
                 self.assertFalse(os.path.exists(os.path.join(self.session(), "run_1", "spl.txt")))
@@ -126,7 +129,7 @@ class Downloads(Case):
 
     def test_a_broken_download_is_tried_again(self):
         server = self.server(trouble={self.FILE: b"100\r\nonly this much", self.FILE + "#2": "close"})
-        r = self.sut(server, "--reply-timeout", "300ms")
+        r = self.sut(server, "--reply-timeout", "1s")
         self.assertEqual(r.returncode, 4)
         server = self.server(trouble={self.FILE: "close"})
         self.tearDown()
@@ -142,7 +145,7 @@ class Downloads(Case):
         self.assertEqual(r.returncode, 4)
         self.assertIn(f"--fetch {self.session()}", r.stderr)
         r = subprocess.run([JOULEMARK, "mlperf", "sut", "-a", "127.0.0.1", "-p", str(server.port), "--fetch", self.session()],
-                           capture_output=True, text=True, timeout=60)
+                           capture_output=True, text=True, timeout=240)
         self.assertEqual(r.returncode, 0, r.stderr)
         for f in power_server.FILES:
             with open(os.path.join(self.session(), f), "rb") as got:
@@ -157,7 +160,7 @@ class Downloads(Case):
                 f.write(text)
             server = self.server()
             r = subprocess.run([JOULEMARK, "mlperf", "sut", "-a", "127.0.0.1", "-p", str(server.port), "--fetch", self.at + "/no"],
-                               capture_output=True, text=True, timeout=60)
+                               capture_output=True, text=True, timeout=240)
             self.assertEqual(r.returncode, 4, r.stderr)
             self.assertEqual(server.seen, [])
 

@@ -71,6 +71,18 @@ static void nap(int ms)
     jm_clock_sleep_until(&sys, jm_clock_mono(&sys) + ms * JM_NS_PER_MS, NULL);
 }
 
+/* Until there are so many readings, and so many meters that answer: a busy machine may take its time. */
+static bool reaches(struct jm_recorder *r, uint64_t readings, int meters_ok, struct jm_record_live *live)
+{
+    for (int i = 0; i < 3000; i++) {
+        jm_recorder_live(r, live);
+        if (live->readings >= readings && (int)live->meters_ok == meters_ok)
+            return true;
+        nap(10);
+    }
+    return false;
+}
+
 struct sender {
     struct jm_recorder *r;
     int first, n;
@@ -109,8 +121,8 @@ static void everything_at_once(void **state)
     }
     nap(500);
     struct jm_record_live live;
-    jm_recorder_live(r, &live);
-    assert_true(live.watts > 1000 && live.readings > 0 && live.meters_ok == 2);
+    assert_true(reaches(r, 240, 2, &live)); /* of six channels */
+    assert_true(live.watts > 1000);
     for (int i = 0; i < 3; i++) {
         void *bad = &s;
         pthread_join(t[i], &bad);
@@ -156,16 +168,15 @@ static void one_that_hangs_delays_nobody(void **state)
     struct jm_record_cfg cfg = config();
     cfg.no_selftest = true;
     struct jm_recorder *r = started(&cfg);
-    int64_t t0, t1, begin = jm_clock_mono(&sys);
+    int64_t t0, t1;
     assert_int_equal(jm_recorder_window_begin(r, JM_R_MEASURE, "m", 0, &t0, &err), 0);
     fake_slot[1].hangs_at = jm_clock_mono(&sys);
     nap(600); /* longer than its deadline of 300 ms */
     struct jm_record_live live;
-    jm_recorder_live(r, &live);
-    assert_int_equal(live.meters_ok, 1);
+    assert_true(reaches(r, 0, 1, &live));
+    assert_true(reaches(r, live.readings + 4 * 40, 1, &live)); /* of the other one's four channels */
     assert_int_equal(jm_recorder_window_end(r, 0, &t1, &err), 0);
     struct jm_run *run = finished(r);
-    assert_true(jm_clock_mono(&sys) - begin < 20 * JM_NS_PER_S); /* it would hang for ever */
     size_t n;
     const struct jm_run_meter *m = jm_run_meters(run, &n);
     assert_string_equal(m[0].state, "ok");
@@ -178,7 +189,7 @@ static void one_that_hangs_delays_nobody(void **state)
     jm_run_close(run);
     assert_int_equal(fake_slot[1].closed, 0);
     fake_slot[1].release = true; /* it comes back to an empty house, and tidies up after itself */
-    for (int i = 0; i < 500 && !fake_slot[1].closed; i++)
+    for (int i = 0; i < 6000 && !fake_slot[1].closed; i++)
         nap(10);
     assert_int_equal(fake_slot[1].closed, 1);
 }
@@ -198,7 +209,7 @@ static void one_that_hangs_from_the_start(void **state)
     assert_string_equal(jm_run_meters(run, &n)[1].state, "lost");
     jm_run_close(run);
     fake_slot[1].release = true;
-    for (int i = 0; i < 500 && !fake_slot[1].closed; i++)
+    for (int i = 0; i < 6000 && !fake_slot[1].closed; i++)
         nap(10);
     assert_int_equal(fake_slot[1].closed, 1);
 }
@@ -232,14 +243,14 @@ static void marks_from_outside(void **state)
     tell("mark a\x01"
          "b");
     nap(50);
-    int64_t after = jm_clock_mono(&sys);
     tell("mark last"); /* just before the end */
     struct jm_run *run = finished(r);
+    int64_t after = jm_clock_mono(&sys);
     size_t n;
     const struct jm_mark *m = jm_run_marks(run, &n);
     assert_int_equal(n, 3);
     assert_string_equal(m[0].name, "prefill begins");
-    assert_true(m[0].t >= before && m[0].t <= after + JM_NS_PER_S);
+    assert_true(m[0].t >= before && m[0].t <= after);
     assert_string_equal(m[1].name, "a?b");
     assert_string_equal(m[2].name, "last");
     assert_string_equal(jm_run_env(run, "record.bad_marks"), "1");

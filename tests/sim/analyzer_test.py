@@ -157,7 +157,6 @@ class Faults(unittest.TestCase):
             with self.assertRaises(TimeoutError):
                 a.sock.recv(1)
         with Analyzer("--fault", "half") as a:
-            a.sock.settimeout(.3)
             a.send("*IDN?")
             self.assertEqual(a.sock.recv(100), b"JOULEMARK,SIM-WT3"[:17])
         with Analyzer("--fault", "garbage") as a:
@@ -168,8 +167,8 @@ class Faults(unittest.TestCase):
             self.assertEqual(a.file.read(), b"")
             a.connect()
             self.assertIn("JOULEMARK", a.ask("*IDN?"))
-        with Analyzer("--fault", "die@200ms") as a:
-            self.assertEqual(a.p.wait(10), 1)
+        with Analyzer("--fault", "die@200ms", connect=False) as a:
+            self.assertEqual(a.p.wait(60), 1)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ class Faults(unittest.TestCase):
         with self.e.connect() as s:
             s.sendall(self.e.request("POST", "/v1/completions", {"prompt": "x", "max_tokens": 50, "stream": True, "ignore_eos": True},
                                      {"X-Joulemark-Fault": "stall=3"}))
-            a = Answer(s, timeout=1.5)
+            a = Answer(s, timeout=4)
             self.assertEqual((a.status, a.end), (200, "timeout"))
             self.assertEqual(a.body.count(b"data:"), 3)
         wait_for(lambda: self.e.get("/sim/truth").json()["requests"]["abort"] == before + 1)

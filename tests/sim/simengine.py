@@ -32,7 +32,7 @@ class Engine:
         """Ends it and returns the truth."""
         if self.proc.returncode is None:
             self.proc.send_signal(signal.SIGTERM)
-            self.status = self.proc.wait(20)
+            self.status = self.proc.wait(60)
             self.proc.stdout.close()
             with open(self.truth_path) as f:
                 self.truth = json.load(f)
@@ -41,7 +41,7 @@ class Engine:
         return self.truth
 
     def connect(self):
-        s = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        s = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return s
 
@@ -76,7 +76,7 @@ class Answer:
     """Reads one answer to its end, whatever that is, and remembers how it ended: complete, eof, reset, timeout,
     malformed."""
 
-    def __init__(self, s, timeout=20):
+    def __init__(self, s, timeout=60):
         s.settimeout(timeout)
         self.raw, self.body, self.end = b"", b"", "complete"
         self.reads = []
@@ -179,7 +179,7 @@ class Answer:
         return u[-1] if u else None
 
 
-def wait_for(what, seconds=10):
+def wait_for(what, seconds=60):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         v = what()

@@ -30,7 +30,7 @@ def _with_us():
 
 
 class Client:
-    def __init__(self, port, hello=True, timeout=30):
+    def __init__(self, port, hello=True, timeout=120):
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=timeout)
         self.file = self.sock.makefile("rb")
         self.said = []
@@ -101,7 +101,7 @@ class Director:
         with open(self.err.name) as f:
             return f.read()
 
-    def ready(self, limit=30):
+    def ready(self, limit=120):
         end = time.monotonic() + limit
         while time.monotonic() < end:
             m = re.search(r"listens on \S+ port (\d+)", self.text())
@@ -113,13 +113,13 @@ class Director:
             time.sleep(0.02)
         raise AssertionError("the Director does not start: " + self.text())
 
-    def wait(self, limit=30):
+    def wait(self, limit=120):
         return self.process.wait(limit)
 
     def end(self, sig=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(sig)
-        return self.process.wait(30)
+        return self.process.wait(120)
 
     def sessions(self):
         return sorted(d for d in os.listdir(self.out) if os.path.isdir(os.path.join(self.out, d)))

@@ -74,7 +74,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             s.log.append(("GET", uri))
         fault = s.fault.get(uri)
         if fault == "hang":
-            s.stop.wait(30)
+            s.stop.wait(600)
             return
         if fault == "slow":
             time.sleep(.3)

@@ -25,7 +25,7 @@ class Analyzer:
 
     def connect(self):
         host, port = self.url[6:].split(":")
-        self.sock = socket.create_connection((host, int(port)), timeout=20)
+        self.sock = socket.create_connection((host, int(port)), timeout=60)
         self.file = self.sock.makefile("rb")
 
     def send(self, text):
@@ -44,14 +44,14 @@ class Analyzer:
             self.sock = None
         if self.p.poll() is None:
             self.p.send_signal(signal.SIGTERM)
-        self.status = self.p.wait(10)
+        self.status = self.p.wait(60)
         self.p.stdout.close()
         with open(self.truth_file, encoding="utf-8") as f:
             return json.load(f)
 
     def energy(self, t0_ns, t1_ns):
         r = subprocess.run([SIM, "truth", "--from", f"@{t0_ns}", "--to", f"@{t1_ns}", self.truth_file],
-                           capture_output=True, text=True, timeout=30, check=True)
+                           capture_output=True, text=True, timeout=120, check=True)
         return json.loads(r.stdout)["joules"]
 
     def __enter__(self):

@@ -25,7 +25,7 @@ class NodeCase(unittest.TestCase):
         cls.node.terminate()
         cls.node.communicate()
 
-    def await_load(self, child, least=8, limit=60):
+    def await_load(self, child, least=8, limit=300):
         """Until the engine has so many requests of child at once, more than a probe before the load, however long that takes here."""
         end = time.monotonic() + limit
         while child.poll() is None and time.monotonic() < end:

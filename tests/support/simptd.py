@@ -28,7 +28,7 @@ class Ptd:
         self.port = None
         self.sock = None
         try:
-            end = time.monotonic() + 20
+            end = time.monotonic() + 60
             while self.port is None and self.p.poll() is None and time.monotonic() < end:
                 m = re.search(r"listener on port (\d+)", self.out())
                 self.port = m and int(m.group(1))
@@ -41,7 +41,7 @@ class Ptd:
             raise
 
     def connect(self):
-        self.sock = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        self.sock = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         self.file = self.sock.makefile("rb")
 
     def out(self):
@@ -68,7 +68,7 @@ class Ptd:
         """Go, until so many samples are in the log of -l, Stop."""
         reply = self.cmd(f"Go,1000,0,{mark}")
         assert reply.startswith("Starting"), reply
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while len(self.rows(mark)) < samples:
             assert time.monotonic() < end and self.p.poll() is None, self.out()[-500:]
             time.sleep(0.005)
@@ -93,7 +93,7 @@ class Ptd:
         if self.p.poll() is None:
             self.p.send_signal(signal.SIGTERM)
             try:
-                self.p.wait(10)
+                self.p.wait(60)
             except subprocess.TimeoutExpired:
                 self.p.kill()
                 self.p.wait()
@@ -108,7 +108,7 @@ class Ptd:
     def energy(self, t0_ns, t1_ns):
         """True energy of a closed one between two Unix times."""
         r = subprocess.run([SIM, "truth", "--from", f"@{t0_ns}", "--to", f"@{t1_ns}", self.truth_file],
-                           capture_output=True, text=True, timeout=30, check=True)
+                           capture_output=True, text=True, timeout=120, check=True)
         return json.loads(r.stdout)["joules"]
 
     def __enter__(self):

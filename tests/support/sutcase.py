@@ -57,7 +57,7 @@ class Case(unittest.TestCase):
                 "-L", self.indir, "-o", self.out, *(["-n", self.ntp.address] if ntp else ["--no-ntp"]), *more]
 
     def sut(self, server, *more, **how):
-        return subprocess.run(self.command(server, *more, **how), capture_output=True, text=True, timeout=60)
+        return subprocess.run(self.command(server, *more, **how), capture_output=True, text=True, timeout=240)
 
     def session(self, name="2026-01-30_10-00-00"):
         return os.path.join(self.out, name)
