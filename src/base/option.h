@@ -95,5 +95,8 @@ struct jm_opt_arena;
 int jm_opt_yaml(const struct jm_opt *table, void *base, struct jm_span text, const char *file,
                 struct jm_opt_arena **arena, struct jm_err *err);
 void jm_opt_arena_free(struct jm_opt_arena *arena);
+/* Where in the file stands what went to `at`: an option's field, an item of a list, what `add` of a mapping
+ * gave (while no field at the same address was set); NULL: the whole. JM_EABSENT: it does not stand there. */
+int jm_opt_place(const struct jm_opt_arena *arena, const void *at, size_t *line, size_t *column);
 
 #endif

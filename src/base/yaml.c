@@ -13,10 +13,24 @@
 
 #include "base/banned.h"
 
+/* A text that was set, and perhaps where it stands and what it went to. */
 struct jm_opt_arena {
     struct jm_opt_arena *next;
+    const void *at;
+    size_t line, column; /* 0: no place */
     char text[];
 };
+
+int jm_opt_place(const struct jm_opt_arena *arena, const void *at, size_t *line, size_t *column)
+{
+    for (const struct jm_opt_arena *a = arena; a; a = a->next) /* newest first */
+        if (a->line && a->at == at) {
+            *line = a->line;
+            *column = a->column;
+            return 0;
+        }
+    return JM_EABSENT;
+}
 
 void jm_opt_arena_free(struct jm_opt_arena *arena)
 {
@@ -103,10 +117,20 @@ static int keep(struct jm_opt_arena **arena, struct jm_span s, char **out, struc
         return jm_err_set(err, JM_ENOMEM, "out of memory while reading the configuration");
     memcpy(a->text, s.p, s.n);
     a->text[s.n] = '\0';
+    a->line = a->column = 0;
+    a->at = NULL;
     a->next = *arena;
     *arena = a;
     *out = a->text;
     return 0;
+}
+
+/* What was kept last went to `to`. */
+static void place(struct jm_opt_arena *arena, const void *to, yaml_mark_t at)
+{
+    arena->at = to;
+    arena->line = at.line + 1;
+    arena->column = at.column + 1;
 }
 
 static int set_value(struct reader *r, const struct jm_opt *row, void *base, struct jm_opt_arena **arena)
@@ -129,6 +153,12 @@ static int set_value(struct reader *r, const struct jm_opt *row, void *base, str
         /* the option's own sentence begins with its name on the command line */
         return complain(r, at, "%s",
                         jm_span_starts(jm_span_of(why.text), JM_SPAN("--")) ? why.text + 2 : why.text);
+    const char *to = (const char *)base + row->offset;
+    if (row->type == JM_OPT_LIST) {
+        const struct jm_opt_list *l = (const void *)to;
+        to = (const char *)&l->item[l->n - 1];
+    }
+    place(*arena, to, at);
     return 0;
 }
 
@@ -209,9 +239,13 @@ static int one_map(struct reader *r, const struct jm_opt *row, void *base, struc
     struct tables t = {{row->maps->table, NULL}, {NULL, NULL}};
     yaml_mark_t at = r->event.start_mark;
     struct jm_err why = {0};
+    char *text;
     int rc = row->maps->add(base, at.line + 1, &t.base[0], &why);
     if (rc)
         return complain(r, at, "%s", why.text);
+    if ((rc = keep(arena, JM_SPAN(""), &text, r->err)))
+        return rc;
+    place(*arena, t.base[0], at);
     if (row->maps->selector && (rc = select_table(r, row->maps, t.base[0], at, &t, arena)))
         return rc;
     if ((rc = mapping(r, &t, arena, depth + 1)))
@@ -316,6 +350,10 @@ static int document(struct reader *r, const struct jm_opt *table, void *base, st
     if ((rc = next_event(r)))
         return rc;
     struct tables t = {{table, NULL}, {base, NULL}};
+    char *text;
+    if ((rc = keep(arena, JM_SPAN(""), &text, r->err)))
+        return rc;
+    place(*arena, NULL, r->event.start_mark);
     if (r->event.type == YAML_MAPPING_START_EVENT)
         rc = mapping(r, &t, arena, 0);
     else if (r->event.type != YAML_SCALAR_EVENT || r->event.data.scalar.length)

@@ -2,6 +2,7 @@
 #include "compute/contract.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -130,13 +131,36 @@ static const struct jm_opt errors_table[] = {
     {"budget", 0, JM_OPT_PARSE, 0, .parse = jm_contract_share, .arg = "SHARE",
      .help = "Share of the requests that may fail, be refused or be cut; held by the upper bound."},
     {NULL}};
-static const struct jm_opt_maps errors_maps = {.table = errors_table, .add = add_errors, .single = true};
+
+static int errors_done(void *item, struct jm_err *err)
+{
+    double budget = *(const double *)item;
+    if (isnan(budget))
+        return jm_err_set(err, JM_EUSAGE, "errors asks for nothing: give its budget, as budget: 1 %%");
+    if (budget == 0)
+        return jm_err_set(err, JM_EUSAGE,
+                          "a budget of 0 %% can be shown by no number of requests: give what the upper bound "
+                          "may reach, as 1 %%, or leave errors out; then no more may fail than with A");
+    return budget < 1 ? 0 : jm_err_set(err, JM_EUSAGE, "a budget of 100 %% asks for nothing");
+}
+
+static const struct jm_opt_maps errors_maps = {
+    .table = errors_table, .add = add_errors, .done = errors_done, .single = true};
 
 static const struct jm_opt slices_table[] = {
     {"maximum-regression", 0, JM_OPT_PARSE, 0, .parse = jm_contract_share, .arg = "SHARE",
      .help = "How much the energy per unit of work may rise in any one slice; held by the upper bound."},
     {NULL}};
-static const struct jm_opt_maps slices_maps = {.table = slices_table, .add = add_errors, .single = true};
+
+static int slices_done(void *item, struct jm_err *err)
+{
+    return isnan(*(const double *)item)
+               ? jm_err_set(err, JM_EUSAGE, "slices asks for nothing: give its maximum-regression, as 2 %%")
+               : 0;
+}
+
+static const struct jm_opt_maps slices_maps = {
+    .table = slices_table, .add = add_errors, .done = slices_done, .single = true};
 
 static int add_whole(void *base, size_t line, void **item, struct jm_err *err)
 {
@@ -258,53 +282,97 @@ static bool same_slice(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static int whole(const struct jm_contract *c, struct jm_err *err)
+/* Says what is wrong where it stands: at `at`, else where the file begins. */
+static int wrong(const struct jm_contract *c, const char *file, const void *at, struct jm_err *err,
+                 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+static int wrong(const struct jm_contract *c, const char *file, const void *at, struct jm_err *err,
+                 const char *fmt, ...)
+{
+    size_t line = 1, column = 1;
+    va_list ap;
+    va_start(ap, fmt);
+    jm_err_vset(err, JM_EUSAGE, fmt, ap);
+    va_end(ap);
+    if (jm_opt_place(c->arena, at, &line, &column) != 0)
+        (void)jm_opt_place(c->arena, NULL, &line, &column);
+    jm_err_prefix(err, "%s: line %zu, column %zu", file, line, column);
+    return JM_EUSAGE;
+}
+
+static const char *whom(const struct jm_contract_slo *s)
+{
+    return s->slice ? "the slice " : "all requests";
+}
+
+static const char *of(const struct jm_contract_slo *s)
+{
+    return s->slice ? s->slice : "";
+}
+
+static int objectives(const struct jm_contract *c, const char *file, struct jm_err *err)
+{
+    bool qualified = strcmp(c->unit, "j_per.qualified_token") == 0;
+    if (qualified && !c->n_slo)
+        return wrong(c, file, &c->unit, err,
+                     "contradictory limits: the unit is a qualified token, and slos has no objective that "
+                     "could qualify one");
+    for (size_t i = 0; i < c->n_slo; i++)
+        for (size_t k = 0; k < i; k++) {
+            size_t line = 0, column = 0;
+            if (!same_slice(c->slo[i].slice, c->slo[k].slice))
+                continue;
+            (void)jm_opt_place(c->arena, &c->slo[k], &line, &column);
+            return wrong(c, file, &c->slo[i], err,
+                         "contradictory limits: slos has two objectives for %s%s, the other in line %zu; a "
+                         "slice has one",
+                         whom(&c->slo[i]), of(&c->slo[i]), line);
+        }
+    for (size_t i = 0; !qualified && i < c->n_slo; i++)
+        if (isnan(c->slo[i].attainment))
+            return wrong(c, file, &c->slo[i], err,
+                         "slos: the objective for %s%s has no attainment, so nothing is held by it: give the "
+                         "share of the requests that must be inside, as attainment: 99 %%",
+                         whom(&c->slo[i]), of(&c->slo[i]));
+    return 0;
+}
+
+static int whole(const struct jm_contract *c, const char *file, struct jm_err *err)
 {
     const char *missing = !c->unit                   ? "unit"
                           : c->boundary < 0          ? "boundary"
                           : isnan(c->minimum_saving) ? "minimum-saving"
                                                      : NULL;
-    bool slo = c->n_slo > 0;
     if (missing)
-        return jm_err_set(err, JM_EUSAGE,
-                          "the key \"%s\" is missing: without it there is nothing to accept by", missing);
+        return wrong(c, file, NULL, err,
+                     "the key \"%s\" is missing: without it there is nothing to accept by", missing);
     if (c->minimum_saving >= 1)
-        return jm_err_set(err, JM_EUSAGE, "contradictory limits: nothing saves 100 %% and still does work");
+        return wrong(c, file, &c->minimum_saving, err,
+                     "contradictory limits: nothing saves 100 %% and still does work");
     if (!isnan(c->level) && !(c->level > 0.5 && c->level < 1))
-        return jm_err_set(err, JM_EUSAGE, "confidence: %g %% is not between 50 and 100 %%", 100 * c->level);
-    if ((!isnan(c->power) && !(c->power > 0 && c->power < 1)) ||
-        (!isnan(c->margin) && !(c->margin > 0 && c->margin < 1)))
-        return jm_err_set(err, JM_EUSAGE,
-                          "power and equivalence-margin lie between 0 and 100 %%, without the ends");
-    if (strcmp(c->unit, "j_per.qualified_token") == 0 && !slo)
-        return jm_err_set(err, JM_EUSAGE,
-                          "contradictory limits: the unit is a qualified token, and slos has no objective "
-                          "that could qualify one");
-    for (size_t i = 0; i < c->n_slo; i++)
-        for (size_t k = 0; k < i; k++)
-            if (same_slice(c->slo[i].slice, c->slo[k].slice))
-                return jm_err_set(
-                    err, JM_EUSAGE, "contradictory limits: slos has two objectives for %s%s; a slice has one",
-                    c->slo[i].slice ? "the slice " : "all requests", c->slo[i].slice ? c->slo[i].slice : "");
-    for (size_t i = 0; i < c->n_slo; i++)
-        if (isnan(c->slo[i].attainment) && strcmp(c->unit, "j_per.qualified_token") != 0)
-            return jm_err_set(
-                err, JM_EUSAGE,
-                "slos: the objective for %s%s has no attainment, so nothing is held by it: give "
-                "the share of the requests that must be inside, as attainment: 99 %%",
-                c->slo[i].slice ? "the slice " : "all requests", c->slo[i].slice ? c->slo[i].slice : "");
+        return wrong(c, file, &c->level, err, "confidence: %g %% is not between 50 and 100 %%",
+                     100 * c->level);
+    const double *share[] = {&c->power, &c->margin};
+    for (size_t i = 0; i < 2; i++)
+        if (!isnan(*share[i]) && !(*share[i] > 0 && *share[i] < 1))
+            return wrong(c, file, share[i], err,
+                         "power and equivalence-margin lie between 0 and 100 %%, without the ends");
+    int rc = objectives(c, file, err);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < c->differs.n + c->known.n; i++) {
         bool meant = i < c->differs.n;
-        int rc = jm_cmp_known_name(meant ? c->differs.item[i] : c->known.item[i - c->differs.n],
-                                   meant ? "differs" : "known", err);
-        if (rc)
-            return rc;
+        const char *const *item = meant ? &c->differs.item[i] : &c->known.item[i - c->differs.n];
+        struct jm_err why = {0};
+        if (jm_cmp_known_name(*item, meant ? "differs" : "known", &why) ||
+            (meant && jm_cmp_never_name(*item, "differs", &why)))
+            return wrong(c, file, item, err, "%s", why.text);
     }
     if (c->expected && c->expected_saving < c->minimum_saving)
-        return jm_err_set(err, JM_EUSAGE,
-                          "contradictory limits: %.6g %% is asked for at least, and no more than %.6g %% is "
-                          "expected",
-                          100 * c->minimum_saving, 100 * c->expected_saving);
+        return wrong(c, file, &c->expected_saving, err,
+                     "contradictory limits: %.6g %% is asked for at least, and no more than %.6g %% is "
+                     "expected",
+                     100 * c->minimum_saving, 100 * c->expected_saving);
     return 0;
 }
 
@@ -343,9 +411,7 @@ int jm_contract_parse(struct jm_span text, const char *file, struct jm_contract 
     for (size_t i = 0; i < c->n_slo; i++)
         if (c->slo[i].slice)
             c->by_slice[c->n_by_slice++] = (struct jm_slice_slo){c->slo[i].slice, limits(&c->slo[i])};
-    if ((rc = whole(c, err)))
-        jm_err_prefix(err, "%s", file);
-    return rc;
+    return whole(c, file, err);
 }
 
 void jm_contract_release(struct jm_contract *c)
