@@ -221,6 +221,9 @@ int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opt
     struct jm_bench_run *b = calloc(1, sizeof *b);
     struct jm_endpoint ep;
     char source[256];
+    struct jm_session_opts mine = *so; /* one seed for the load and for resampling */
+    mine.seed = jm_session_seed(so->seed);
+    so = &mine;
     *s = (struct jm_session){.cli = cli};
     jm_str_init(&s->path);
     if (!b)
@@ -230,7 +233,7 @@ int jm_bench(struct jm_session *s, struct jm_cli *cli, const struct jm_bench_opt
     b->present = p;
     jm_bench_live_init(&b->live);
     pthread_mutex_init(&b->lock, NULL);
-    int rc = jm_bench_load_cfg(o, cli, url, so->seed < 0 ? 1 : (uint64_t)so->seed, &b->lc, err);
+    int rc = jm_bench_load_cfg(o, cli, url, (uint64_t)so->seed, &b->lc, err);
     if (!rc)
         rc = make_plan(b, err);
     if (!rc)

@@ -312,6 +312,10 @@ static void slice_notes(const struct notes *n, const struct jm_slice *s)
     }
     if (s->tier[0])
         text(n, "plan", "quality", s->tier);
+    if (s->tenant[0])
+        text(n, "plan", "tenant", s->tenant);
+    if (s->replica[0])
+        text(n, "plan", "replica", s->replica);
     if (s->trace && s->arrive == JM_ARRIVE_TRACE)
         number(n, "plan", "time_scale", s->time_scale);
     if (s->prompts)

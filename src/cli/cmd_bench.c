@@ -191,7 +191,10 @@ static const struct jm_opt table[] = {
     {"api-key-env", 0, JM_OPT_STR, AT(key_env), .arg = "NAME",
      .help = "Environment variable that holds the API key; the key is never stored."},
     {"seed", 0, JM_OPT_INT, offsetof(struct opts, session.seed), 0, 9e18,
-     .help = "Of arrivals, prompts and resampling.", .deflt = "1 for the load, random for resampling"},
+     .help =
+         "Of arrivals, lengths, prompts and resampling. The run keeps it (load.seed); the same one sends the "
+         "same load again.",
+     .deflt = "drawn anew, so that no cache knows the prompts"},
     {"keep-text", 0, JM_OPT_FLAG, AT(keep_text),
      .help = "Keep prompts and answers in the run, not only their hashes."},
     {"connect-timeout", 0, JM_OPT_DURATION, AT(connect), 1e6, 3600e9, .help = "Limit to connect.",

@@ -103,6 +103,17 @@ static int keep_facts(struct jm_recorder *rec, const struct jm_opt_list *facts, 
     return rc;
 }
 
+int64_t jm_session_seed(int64_t given)
+{
+    struct jm_clock clock = jm_clock_system();
+    uint32_t drawn;
+    if (given >= 0)
+        return given;
+    if (getrandom(&drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn)
+        drawn = (uint32_t)jm_clock_mono(&clock);
+    return (int64_t)(drawn % 999999999) + 1;
+}
+
 int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_session_opts *o,
                     const char *verb, const char *source, const struct jm_meter_env *env, bool mark,
                     struct jm_err *err)

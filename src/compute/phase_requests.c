@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of a run and their token events → what an allocation needs to know of them. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,10 +57,20 @@ static double prompt_of(struct jm_phase_work *w, const struct jm_request *q)
     return guess;
 }
 
-/* Which unit a request belongs to: replicas serve the slice of their name; pools all of them. */
-static bool belongs(const struct jm_phase_of_run *u, const struct jm_request *q)
+const char *jm_phase_replica(const struct jm_run *run, const char *slice)
 {
-    return !u->name || strcmp(u->role, "serve") != 0 || strcmp(u->name, q->slice) == 0;
+    char key[96];
+    snprintf(key, sizeof key, "plan.%s.replica", slice);
+    const char *said = jm_run_env(run, key);
+    return said && said[0] ? said : slice;
+}
+
+/* Which unit a request belongs to: replicas serve their slices; pools all of them. */
+static bool belongs(const struct jm_phase_work *w, const struct jm_phase_of_run *u,
+                    const struct jm_request *q)
+{
+    return !u->name || strcmp(u->role, "serve") != 0 ||
+           strcmp(u->name, jm_phase_replica(w->c->run, q->slice)) == 0;
 }
 
 static int put(struct pass *p, size_t k, const struct jm_phase_request *r, size_t n)
@@ -71,7 +82,7 @@ static int put(struct pass *p, size_t k, const struct jm_phase_request *r, size_
         struct jm_phase_request x = *r;
         bool prefill = u->role && strcmp(u->role, "prefill") == 0,
              decode = u->role && strcmp(u->role, "decode") == 0;
-        if (!belongs(u, &w->q[k]))
+        if (!belongs(w, u, &w->q[k]))
             continue;
         if (prefill)
             x.last = x.first;

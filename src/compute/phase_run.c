@@ -85,16 +85,30 @@ static const char *group(const struct jm_calc *c, size_t k, const char *what)
     return jm_run_env(c->run, key);
 }
 
-static bool slice_named(const struct jm_phase_work *w, const char *name)
+static bool serves(const struct jm_phase_work *w, const char *name)
 {
     for (size_t i = 0; i < w->n_q; i++)
-        if (strcmp(w->q[i].slice, name) == 0)
+        if (strcmp(jm_phase_replica(w->c->run, w->q[i].slice), name) == 0)
             return true;
     return false;
 }
 
-/* Pools of prefill and decode: two units. Replicas: one each, where slices of the load bear their names, so
- * that it is known who served whom; else all are one. */
+/* Is it known of every request which group served it? */
+static bool all_served(const struct jm_phase_work *w, size_t groups)
+{
+    for (size_t i = 0; i < w->n_q; i++) {
+        const char *by = jm_phase_replica(w->c->run, w->q[i].slice);
+        bool there = i && strcmp(w->q[i].slice, w->q[i - 1].slice) == 0; /* as the one before */
+        for (size_t k = 0; k < groups && !there; k++)
+            there = strcmp(group(w->c, k, "name"), by) == 0;
+        if (!there)
+            return false;
+    }
+    return true;
+}
+
+/* Pools of prefill and decode: two units. Replicas: one each, where slices of the load bear their names or
+ * say which replica serves them, so that it is known who served whom; else all are one. */
 static int units(struct jm_phase_work *w)
 {
     const struct jm_calc *c = w->c;
@@ -103,11 +117,11 @@ static int units(struct jm_phase_work *w)
         const char *role = group(c, n, "role");
         prefill += role && strcmp(role, "prefill") == 0;
         decode += role && strcmp(role, "decode") == 0;
-        named += role && strcmp(role, "serve") == 0 && slice_named(w, group(c, n, "name"));
+        named += role && strcmp(role, "serve") == 0 && serves(w, group(c, n, "name"));
         n++;
     }
     bool gpu = w->out->boundary == JM_B_GPU, pools = gpu && prefill && decode && prefill + decode == n,
-         replicas = gpu && n > 1 && named == n;
+         replicas = gpu && n > 1 && named == n && all_served(w, n);
     w->n_units = pools ? 2 : replicas ? n : 1;
     w->unit = calloc(w->n_units, sizeof *w->unit);
     w->out->unit = jm_report_alloc(c->r, w->n_units * sizeof *w->out->unit);

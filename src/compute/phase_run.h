@@ -25,6 +25,8 @@ struct jm_phase_work {
     double tokens_an_event, tokens_a_byte; /* of requests that are counted; NAN */
     size_t taken, untimed, unknown_prompts, unknown_outputs;
 };
+/* The replica that serves a slice: as its plan says (plan.SLICE.replica), else the one of its name. */
+const char *jm_phase_replica(const struct jm_run *run, const char *slice);
 /* phase_requests.c: all requests with tokens into their units. */
 int jm_phase_take(struct jm_phase_work *w);
 

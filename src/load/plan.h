@@ -43,8 +43,9 @@ struct jm_stage {
 enum jm_oversize { JM_OVERSIZE_REFUSE, JM_OVERSIZE_CLIP, JM_OVERSIZE_SKIP };
 
 struct jm_slice {
-    char name[32]; /* "" for the only one */
-    char tier[32]; /* quality tier, "" none */
+    char name[32];                /* "" for the only one */
+    char tier[32];                /* quality tier, "" none */
+    char tenant[32], replica[32]; /* whose requests; the group of GPUs that serves them; "" not said */
     enum jm_arrive arrive;
     double rate;       /* requests/s */
     double burstiness; /* gamma */

@@ -24,7 +24,7 @@ struct in_stage {
 
 struct in_slice {
     size_t line;
-    const char *name, *tier, *prompts, *trace;
+    const char *name, *tier, *tenant, *replica, *prompts, *trace;
     double rate, burstiness, time_scale;
     int arrivals, format, oversize;
     int64_t users, requests, start, trace_from;
@@ -90,6 +90,10 @@ static const struct jm_opt_maps stage_maps = {stage_table, add_stage};
 static const struct jm_opt slice_table[] = {
     {"name", 0, JM_OPT_STR, L(name), .help = "Its name in the results; at most 31 letters."},
     {"quality", 0, JM_OPT_STR, L(tier), .arg = "TIER", .help = "Quality tier, kept with the results."},
+    {"tenant", 0, JM_OPT_STR, L(tenant), .arg = "NAME",
+     .help = "Whose requests they are; energy a request is also told by tenant."},
+    {"replica", 0, JM_OPT_STR, L(replica), .arg = "GROUP",
+     .help = "The group (--group) that serves it; else the one of its name."},
     {"concurrency", 0, JM_OPT_INT, L(users), 1, 65536, .help = "Closed loop: users."},
     {"rate", 0, JM_OPT_RATE, L(rate), 1e-4, 1e6, .help = "Open loop: requests a second."},
     {"arrivals", 0, JM_OPT_ENUM, L(arrivals), .choices = ARRIVALS, .help = "How they arrive."},
@@ -298,8 +302,13 @@ static int convert(struct jm_plan *p, const struct where *w, struct jm_err *err)
             return bad(w, err, "a name has no blanks and no dots: it becomes part of keys");
     if (in->tier && strlen(in->tier) >= sizeof s->tier)
         return bad(w, err, "the quality tier is longer than 31 letters");
+    if ((in->tenant && strlen(in->tenant) >= sizeof s->tenant) ||
+        (in->replica && strlen(in->replica) >= sizeof s->replica))
+        return bad(w, err, "a tenant or replica is longer than 31 letters");
     snprintf(s->name, sizeof s->name, "%s", in->name ? in->name : "");
     snprintf(s->tier, sizeof s->tier, "%s", in->tier ? in->tier : "");
+    snprintf(s->tenant, sizeof s->tenant, "%s", in->tenant ? in->tenant : "");
+    snprintf(s->replica, sizeof s->replica, "%s", in->replica ? in->replica : "");
     s->count = in->requests;
     s->start_ns = in->start;
     s->same_prompt = in->same_prompt;

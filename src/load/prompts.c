@@ -65,7 +65,7 @@ static void sum(struct jm_prompts *p)
     struct jm_str s;
     char words[64];
     jm_str_init(&s);
-    jm_str_addf(&s, "prompts/2 seed %llu overhead %.17g per %.17g\n", (unsigned long long)p->cfg->seed,
+    jm_str_addf(&s, "prompts/3 seed %llu overhead %.17g per %.17g\n", (unsigned long long)p->cfg->seed,
                 p->overhead, p->per_word);
     for (size_t i = 0; i < p->plan->slices; i++) {
         const struct jm_slice *l = &p->plan->slice[i];
@@ -240,10 +240,12 @@ static int64_t shared_index(uint64_t what)
 static void blocks(const struct jm_prompts *p, const struct jm_recipe *r, int64_t index, struct jm_str *out)
 {
     int64_t left = r->draw.isl - llround(p->overhead), b = r->row->block_tokens;
+    /* loads of one run (trials after a pause) have texts of their own for the same ids */
+    uint64_t load = p->cfg->first_id > 1 ? (uint64_t)p->cfg->first_id * 0x9fb21c651e98df25u : 0;
     for (size_t i = 0; i < r->row->blocks && left > 0; i++) {
         int64_t n = left < b ? left : b;
-        jm_synth_piece(p, shared_index((uint64_t)r->row->block[i] * 2654435761u + (uint64_t)r->slice), n,
-                       out);
+        jm_synth_piece(p, shared_index((uint64_t)r->row->block[i] * 2654435761u + (uint64_t)r->slice + load),
+                       n, out);
         left -= n;
     }
     if (left > 0)

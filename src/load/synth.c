@@ -83,6 +83,13 @@ static uint64_t number_of(int64_t index)
     return index >= 0 ? (uint64_t)index : UINT64_MAX / 2 - (uint64_t)-index;
 }
 
+/* The number that its first words write: another one with another seed, so that a later run does not begin
+ * its prompts as an earlier one did. */
+static uint64_t written(const struct jm_prompts *p, uint64_t number)
+{
+    return number + (p->cfg->seed - 1) * 0x9e3779b97f4a7c15u;
+}
+
 /* words < 0: until the tokens are used up */
 static void compose(const struct jm_prompts *p, int64_t index, int64_t tokens, int64_t words,
                     struct jm_str *out)
@@ -91,6 +98,7 @@ static void compose(const struct jm_prompts *p, int64_t index, int64_t tokens, i
     size_t from = out->len;
     uint64_t code = number_of(index);
     jm_rng_init_stream(&r, p->cfg->seed, code + 16);
+    code = written(p, code);
     for (int k = 0; k < CODE_WORDS && (words < 0 ? tokens > 0 : words > 0); k++, code /= p->words) {
         size_t i = code % p->words;
         if (words < 0 && p->cost[i] > tokens)
@@ -111,6 +119,7 @@ static void compose_ids(const struct jm_prompts *p, int64_t index, int64_t token
     struct jm_rng r;
     uint64_t code = number_of(index);
     jm_rng_init_stream(&r, p->cfg->seed, code + 16);
+    code = written(p, code);
     for (int64_t k = 0; k < tokens; k++, code /= p->ids) {
         size_t i = k < CODE_WORDS ? code % p->ids : jm_rng_below(&r, p->ids);
         if (out->len && out->buf[out->len - 1] != '[')

@@ -17,8 +17,8 @@ JOULEMARK = os.environ["JOULEMARK"]
 
 TOGETHER = """
 slices:
-  - {name: quick, concurrency: 2, isl: 64, osl: 16, quality: draft, slo-ttft: 1min}
-  - {name: slow, rate: 10/s, arrivals: constant, isl: 512, osl: 16, slo-ttft: 1us}
+  - {name: quick, concurrency: 2, isl: 64, osl: 16, quality: draft, tenant: north, slo-ttft: 1min}
+  - {name: slow, rate: 10/s, arrivals: constant, isl: 512, osl: 16, tenant: south, replica: r1, slo-ttft: 1us}
   - {name: left, concurrency: 1, isl: 64, osl: 200, cancel: 100 % after 3 tokens}
 """
 IN_TURN = """
@@ -65,6 +65,8 @@ class Slices(simnode.NodeCase):
         slices = {s["name"]: s for s in doc["slices"]}
         self.assertEqual(set(slices), {"quick", "slow", "left"})
         self.assertEqual(slices["quick"]["quality"], "draft")
+        self.assertEqual([self.env_rows["plan." + k] for k in ("quick.tenant", "slow.tenant", "slow.replica")], ["north", "south", "r1"])
+        self.assertEqual({d["tenant"] for d in doc["phases"]["joules_per_request"] if "tenant" in d}, {"north", "south"})
         self.assertEqual(sum(s["ok"] for s in slices.values()), doc["requests"]["ok"])
         for name in ("quick", "slow"):
             x = self.one(doc, slice=name, metric="j_per.output_token", boundary="gpu")

@@ -41,6 +41,8 @@ static void every_key_reaches_the_plan(void **state)
                   "slices:\n"
                   "  - name: a\n"
                   "    quality: best\n"
+                  "    tenant: north\n"
+                  "    replica: r0\n"
                   "    rate: 120/min\n"
                   "    arrivals: gamma\n"
                   "    burstiness: 0.5\n"
@@ -73,6 +75,8 @@ static void every_key_reaches_the_plan(void **state)
     assert_true(p->slices == 7 && p->sequential);
     assert_string_equal(s[0].name, "a");
     assert_string_equal(s[0].tier, "best");
+    assert_string_equal(s[0].tenant, "north");
+    assert_string_equal(s[0].replica, "r0");
     assert_true(s[0].arrive == JM_ARRIVE_GAMMA && s[0].rate == 2 && s[0].burstiness == 0.5 &&
                 s[0].count == 9);
     assert_true(s[0].start_ns == 2 * JM_NS_PER_S && s[0].isl.kind == JM_LEN_UNIFORM && s[0].isl.max == 128);

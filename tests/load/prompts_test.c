@@ -198,6 +198,22 @@ static void prompts_are_unlike_and_repeatable(void **state)
     assert_string_equal(a.sha256, b.sha256); /* number 1 of it is number 101 of the run */
     assert_int_equal(jm_prompts_make(&g.p, 101, &b, NULL), 0);
     assert_string_not_equal(a.sha256, b.sha256);
+    jm_prompts_release(&g.p);
+    /* nor does a run with another seed: not even their first words, which are the number of the prompt */
+    g.cfg.first_id = 0;
+    assert_int_equal(jm_prompts_init(&g.p, &g.cfg, &g.reader, &g.client, "m", -1, NULL), 0);
+    for (int64_t i = 0; i < 50; i++) {
+        g.cfg.seed = 3;
+        assert_int_equal(jm_prompts_make(&g.p, i, &a, NULL), 0);
+        g.cfg.seed = 987654321;
+        assert_int_equal(jm_prompts_make(&g.p, i, &b, NULL), 0);
+        size_t same = 0;
+        while (a.text.buf[same] && a.text.buf[same] == b.text.buf[same])
+            same++;
+        char head[600];
+        snprintf(head, sizeof head, "%.*s", (int)same, a.text.buf);
+        assert_true(one_a_word(head) < 3);
+    }
     jm_prompt_release(&a);
     jm_prompt_release(&b);
     jm_prompts_release(&g.p);
