@@ -99,6 +99,23 @@ static int make_order(struct jm_cmp *x, struct jm_candidate *k)
     return 0;
 }
 
+/* Are they quads A B B A (or B A A B), two at least and without a hole? */
+static int quads(struct jm_cmp *x, struct jm_candidate *k)
+{
+    const struct jm_compare_side *a = &x->c->side[0], *b = &x->c->side[k->side];
+    size_t n = k->n_pair;
+    if (!k->order || n < 4 || n % 2 || a->n_trial != n || b->n_trial != n)
+        return 0;
+    for (const char *p = k->order; *p; p += 4)
+        if (p[0] == p[1] || p[1] != p[2] || p[0] != p[3])
+            return 0;
+    if (!(k->turned = jm_report_alloc(x->mem, n * sizeof *k->turned)))
+        return jm_cmp_memory(x);
+    for (size_t i = 0; i < n; i++)
+        k->turned[i] = b->trial[k->pair[i].b].at < a->trial[k->pair[i].a].at;
+    return 0;
+}
+
 /* The k-th trial of A that has a value with the k-th of B: in order of time they are neighbours. */
 static int pairs(struct jm_cmp *x, struct jm_candidate *k, double **d)
 {
@@ -119,7 +136,8 @@ static int pairs(struct jm_cmp *x, struct jm_candidate *k, double **d)
         (*d)[k->n_pair] = v;
         k->pair[k->n_pair++] = (struct jm_compare_pair){i, j, v};
     }
-    return make_order(x, k);
+    int rc = make_order(x, k);
+    return rc ? rc : quads(x, k);
 }
 
 /* --- instruments */
@@ -271,6 +289,24 @@ static int by_clauses(struct jm_cmp *x, struct jm_candidate *k)
                     k->decision.verdict == JM_VERDICT_ACCEPT ? "; the energy alone would be accepted" : ""));
 }
 
+/* Two candidates with the very same pairs. */
+static int same_numbers(struct jm_cmp *x)
+{
+    for (size_t i = 0; i < x->c->n_candidate; i++)
+        for (size_t j = 0; j < i; j++) {
+            const struct jm_candidate *a = &x->c->candidate[j], *b = &x->c->candidate[i];
+            size_t same = 0;
+            while (same < a->n_pair && same < b->n_pair && a->pair[same].d == b->pair[same].d)
+                same++;
+            if (a->n_pair >= 2 && a->n_pair == b->n_pair && same == a->n_pair)
+                return jm_err_set(x->err, JM_EUSAGE,
+                                  "%c and %c hold the very same numbers, which no two measurements give: one "
+                                  "is a copy of the other",
+                                  jm_cmp_letter(a), jm_cmp_letter(b));
+        }
+    return 0;
+}
+
 static int candidates(struct jm_cmp *x)
 {
     struct jm_comparison *c = x->c;
@@ -306,6 +342,7 @@ static int candidates(struct jm_cmp *x)
         }
         struct jm_decide_opts o = c->decide;
         o.gain = gain_doubt(x, k->side, &k->gain_cancels);
+        o.turned = k->turned;
         c->decide.gain = fmax(c->decide.gain, o.gain);
         if ((rc = jm_decide(d, k->n_pair, aa, n_aa, own, n_own, &o, &k->decision, x->err)))
             break;
@@ -328,6 +365,8 @@ static int candidates(struct jm_cmp *x)
             of[ready++] = i;
         }
     }
+    if (!rc)
+        rc = same_numbers(x);
     size_t best = 0;
     if (!rc && ready)
         rc = jm_decide_many(v, ready, &c->decide, &best, x->err);
@@ -490,6 +529,8 @@ int jm_compare(const struct jm_compare_side_in *side, size_t n, const struct jm_
     rc = jm_cmp_declared(&x);
     if (!rc)
         rc = jm_cmp_aa(&x);
+    if (!rc)
+        rc = jm_cmp_copies(&x);
     int asked = o->contract ? o->contract->boundary : o->boundary;
     bool across = pick_boundary(&x, n, asked);
     for (size_t i = 0; !rc && i < n; i++)

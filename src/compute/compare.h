@@ -128,6 +128,7 @@ struct jm_candidate {
     const char *sentence;
     struct jm_compare_pair *pair;
     size_t n_pair;
+    bool *turned; /* of each pair, whether the candidate came first, where all come in quads A B B A; NULL */
     const char *order; /* "ABBAAB...", by time, with the candidate's letter; NULL: not known */
     struct jm_decision decision;
     struct jm_clause *clause;

@@ -318,6 +318,17 @@ int jm_cmp_known_name(const char *name, const char *where, struct jm_err *err)
                       best ? "\"?" : "");
 }
 
+int jm_cmp_never_name(const char *name, const char *where, struct jm_err *err)
+{
+    for (size_t i = 0; i < S_COUNT; i++)
+        if (seen[i].weight == NEVER && strcmp(seen[i].id, name) == 0)
+            return jm_err_set(err, JM_EUSAGE,
+                              "%s: %s cannot be declared to differ: no declaration makes joules of one kind "
+                              "comparable with joules of another",
+                              where, name);
+    return 0;
+}
+
 int jm_cmp_declared(struct jm_cmp *x)
 {
     const struct jm_contract *k = x->o->contract;

@@ -35,11 +35,15 @@ bool jm_cmp_has(const struct jm_compare_side_in *s, const char *unit, enum jm_bo
 /* The row of the unit at the boundary, of any trial; NULL. */
 const struct jm_result *jm_cmp_row(const struct jm_compare_run *r, const char *unit, enum jm_boundary b);
 int jm_cmp_by_time(const void *a, const void *b);
+/* compare_copies.c: JM_EUSAGE where two runs, or two windows of one, hold the same measurement. */
+int jm_cmp_copies(struct jm_cmp *x);
 /* compare_facts.c */
 int jm_cmp_facts(struct jm_cmp *x);
 /* Is `name` a fact, or the first word of some? */
 int jm_cmp_declared(struct jm_cmp *x);
 int jm_cmp_known_name(const char *name, const char *where, struct jm_err *err);
+/* JM_EUSAGE: no declaration makes up for a difference in it. */
+int jm_cmp_never_name(const char *name, const char *where, struct jm_err *err);
 /* Are the runs of A against A runs of A? */
 int jm_cmp_aa(struct jm_cmp *x);
 const struct jm_compare_fact *jm_cmp_fact(const struct jm_comparison *c, const char *id);

@@ -201,6 +201,13 @@ static int order(struct jm_cmp *x, struct jm_candidate *k)
                 "the order of the trials is not known: a drift between A and %c cannot be told from a "
                 "difference",
                 me));
+    if (k->turned && k->decision.n)
+        return note(
+            x, k, "quads", false,
+            JM_CMP_TEXT(x,
+                        "the trials come in quads (A %c %c A): a linear drift, here %+.2g %% from one "
+                        "trial to the next, is taken out of the difference and of its interval",
+                        me, me, 100 * expm1(k->decision.paired.drift)));
     const char *first_b = strchr(k->order, me), *last_a = strrchr(k->order, 'A'),
                *first_a = strchr(k->order, 'A'), *last_b = strrchr(k->order, me);
     bool steady = x->c->side[0].n_value >= 4 && x->c->side[k->side].n_value >= 4;

@@ -137,14 +137,15 @@ int jm_decide(const double *d, size_t n, const double *aa, size_t n_aa, const do
         return rc;
     if (n >= 2) {
         double alpha = 1 - o->level;
-        if ((rc = jm_stat_paired(d, n, o->level, &x->paired, err)) ||
-            (rc = jm_stat_tost(d, n, o->margin, alpha, &x->tost, err)))
+        rc = o->turned ? jm_stat_abba(d, o->turned, n, o->level, &x->paired, err)
+                       : jm_stat_paired(d, n, o->level, &x->paired, err);
+        if (rc || (rc = jm_stat_tost_of(&x->paired, o->margin, alpha, &x->tost, err)))
             return rc;
         x->lo = 1 - x->paired.interval.hi * exp(o->gain);
         x->hi = 1 - x->paired.interval.lo * exp(-o->gain);
         /* H0: ln ratio >= ln(1 - minimum), the instruments' doubt on its side */
         double at = log1p(-o->minimum) - o->gain - x->paired.mean;
-        x->p = x->paired.se > 0 ? jm_stats_t_tail(at / x->paired.se, (double)(n - 1)) : at > 0 ? 0 : 1;
+        x->p = x->paired.se > 0 ? jm_stats_t_tail(at / x->paired.se, x->paired.dof) : at > 0 ? 0 : 1;
         x->p_holm = x->p;
     }
     judge(x, o);
@@ -160,13 +161,13 @@ static bool favours(const struct jm_decision *x)
 static int choose(struct jm_decision *v, size_t k, const struct jm_decide_opts *o, struct jm_err *err)
 {
     double *x = malloc(2 * k * sizeof *x), *se = x ? x + k : NULL;
-    size_t least = SIZE_MAX;
+    double least = INFINITY;
     if (!x)
         return jm_err_set(err, JM_ENOMEM, "out of memory for %zu candidates", k);
     for (size_t i = 0; i < k; i++) {
         x[i] = -log(v[i].ratio);
         se[i] = v[i].paired.se;
-        least = v[i].n < least ? v[i].n : least;
+        least = fmin(least, v[i].paired.dof);
         if (!(se[i] > 0)) { /* one pair, or one value only: nothing to correct by */
             free(x);
             return 0;
@@ -174,7 +175,7 @@ static int choose(struct jm_decision *v, size_t k, const struct jm_decide_opts *
     }
     struct jm_winner w;
     /* all stand against the same A */
-    int rc = jm_stat_winner(x, se, k, 0.5, (double)(least - 1), o->level, &w, err);
+    int rc = jm_stat_winner(x, se, k, 0.5, least, o->level, &w, err);
     free(x);
     if (rc)
         return rc;

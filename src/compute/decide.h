@@ -53,6 +53,8 @@ struct jm_decide_opts {
     double margin;  /* of equivalence, (0, 1) */
     double power;   /* for the number of pairs that it takes */
     size_t least;   /* fewest pairs, 2 or more */
+    const bool
+        *turned; /* the pairs come in quads A B B A: of each, whether B came first (jm_stat_abba); NULL */
     double gain; /* log half-width of what the instruments of the sides may differ by; 0: they are the same */
 };
 void jm_decide_defaults(struct jm_decide_opts *o);

@@ -56,6 +56,23 @@ static double scatter(const double *d, size_t n)
     return sd > 1e-14 * fmax(most, 1e-2) ? sd : 0;
 }
 
+static void paired(const double *d, size_t n, double s, double dof, double level, struct jm_paired *out)
+{
+    double m = jm_stats_mean(d, n), half = jm_stats_t_quantile(0.5 + level / 2, dof) * s / sqrt((double)n);
+    *out = (struct jm_paired){
+        .n = n, .mean = m, .sd = s, .se = s / sqrt((double)n), .dof = dof, .drift = NAN, .ratio = exp(m)};
+    out->interval = (struct jm_interval){exp(m - half), exp(m + half), level, dof};
+    out->identical = true;
+    for (size_t i = 0; i < n; i++)
+        out->identical &= d[i] == 0;
+    out->t = out->p = out->p_less = NAN;
+    if (!(s > 0))
+        return;
+    out->t = m / out->se;
+    out->p = fmin(1, 2 * jm_stats_t_tail(fabs(out->t), dof));
+    out->p_less = jm_stats_t_tail(-out->t, dof);
+}
+
 int jm_stat_paired(const double *d, size_t n, double level, struct jm_paired *out, struct jm_err *err)
 {
     int rc = pairs_ok(d, n, 2, "a paired comparison", err);
@@ -63,20 +80,34 @@ int jm_stat_paired(const double *d, size_t n, double level, struct jm_paired *ou
         rc = level_ok(level, "a level", err);
     if (rc)
         return rc;
-    double dof = (double)(n - 1), m = jm_stats_mean(d, n), s = scatter(d, n);
-    double half = jm_stats_t_quantile(0.5 + level / 2, dof) * s / sqrt((double)n);
-    *out = (struct jm_paired){.n = n, .mean = m, .sd = s, .se = s / sqrt((double)n), .ratio = exp(m)};
-    out->interval = (struct jm_interval){exp(m - half), exp(m + half), level, dof};
-    out->identical = true;
-    for (size_t i = 0; i < n; i++)
-        out->identical &= d[i] == 0;
-    if (s > 0) {
-        out->t = m / out->se;
-        out->p = fmin(1, 2 * jm_stats_t_tail(fabs(out->t), dof));
-        out->p_less = jm_stats_t_tail(-out->t, dof);
-    } else {
-        out->t = out->p = out->p_less = NAN;
+    paired(d, n, scatter(d, n), (double)(n - 1), level, out);
+    return 0;
+}
+
+int jm_stat_abba(const double *d, const bool *turned, size_t n, double level, struct jm_paired *out,
+                 struct jm_err *err)
+{
+    int rc = pairs_ok(d, n, 4, "a comparison in quads", err);
+    double sum[2] = {0}, squares = 0;
+    size_t k[2] = {0};
+    if (!rc)
+        rc = level_ok(level, "a level", err);
+    for (size_t i = 0; !rc && i < n; i++) {
+        sum[turned[i]] += d[i];
+        k[turned[i]]++;
     }
+    if (!rc && k[0] != k[1])
+        rc = jm_err_set(err, JM_EINVAL, "%zu pairs with A first and %zu with B first are no quads", k[0],
+                        k[1]);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n; i++) {
+        double far = d[i] - sum[turned[i]] / (double)k[0];
+        squares += far * far;
+    }
+    double s = sqrt(squares / (double)(n - 2));
+    paired(d, n, scatter(d, n) > 0 ? s : 0, (double)(n - 2), level, out);
+    out->drift = (sum[0] - sum[1]) / (double)n;
     return 0;
 }
 
@@ -84,21 +115,27 @@ int jm_stat_tost(const double *d, size_t n, double margin, double alpha, struct 
                  struct jm_err *err)
 {
     struct jm_paired p;
+    int rc = jm_stat_paired(d, n, 0.9, &p, err); /* of any level: the test is of its mean and scatter */
+    return rc ? rc : jm_stat_tost_of(&p, margin, alpha, out, err);
+}
+
+int jm_stat_tost_of(const struct jm_paired *p, double margin, double alpha, struct jm_tost *out,
+                    struct jm_err *err)
+{
     if (!(margin > 0) || !isfinite(margin))
         return jm_err_set(err, JM_EINVAL,
                           "a margin of %g is no margin: give one above 0, such as 0.02 for 2 %%", margin);
     if (!(alpha > 0) || !(alpha < 0.5))
         return jm_err_set(err, JM_EINVAL, "an alpha of %g is not between 0 and 0.5", alpha);
-    int rc = jm_stat_paired(d, n, 1 - 2 * alpha, &p, err);
-    if (rc)
-        return rc;
-    double limit = log1p(margin), dof = (double)(n - 1);
-    *out = (struct jm_tost){.margin = margin, .alpha = alpha, .interval = p.interval};
-    if (p.se > 0)
-        out->p = fmax(jm_stats_t_tail((p.mean + limit) / p.se, dof),
-                      jm_stats_t_tail((limit - p.mean) / p.se, dof));
+    double limit = log1p(margin), half = jm_stats_t_quantile(1 - alpha, p->dof) * p->se;
+    *out = (struct jm_tost){.margin = margin,
+                            .alpha = alpha,
+                            .interval = {exp(p->mean - half), exp(p->mean + half), 1 - 2 * alpha, p->dof}};
+    if (p->se > 0)
+        out->p = fmax(jm_stats_t_tail((p->mean + limit) / p->se, p->dof),
+                      jm_stats_t_tail((limit - p->mean) / p->se, p->dof));
     else
-        out->p = fabs(p.mean) < limit ? 0 : 1;
+        out->p = fabs(p->mean) < limit ? 0 : 1;
     out->equivalent = out->p <= alpha;
     return 0;
 }

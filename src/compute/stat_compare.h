@@ -29,7 +29,8 @@ int jm_stat_quads(double *d, size_t n, struct jm_err *err);
 /* Paired t test on log ratios: mean ± t(n - 1) s / √n. */
 struct jm_paired {
     size_t n;
-    double mean, sd, se;         /* of d */
+    double mean, sd, se, dof;    /* of d */
+    double drift;                /* jm_stat_abba: what lies between two trials in a row, of ln; NAN */
     double ratio;                /* exp(mean): b / a */
     struct jm_interval interval; /* of the ratio */
     double t, p;                 /* of "no difference", two-sided; NAN when every d is the same */
@@ -38,6 +39,14 @@ struct jm_paired {
 };
 /* JM_EAGAIN: fewer than 2 pairs. */
 int jm_stat_paired(const double *d, size_t n, double level, struct jm_paired *out, struct jm_err *err);
+
+/* The same of n pairs in quads A B B A or B A A B: turned[i]: B came first in pair i, which is so in half of
+ * them. A linear drift of v a trial is in d as +v and -v, so that it is not in the mean, which is that of the
+ * quads (jm_stat_quads); nor is it in the scatter when that is taken about the mean of each direction, with
+ * n - 2 degrees of freedom: the least squares fit of d = mean ± drift. The quads' own scatter would leave n/2
+ * - 1. A drift that bends is in the scatter, on the safe side. n = 4 or more. */
+int jm_stat_abba(const double *d, const bool *turned, size_t n, double level, struct jm_paired *out,
+                 struct jm_err *err);
 
 /* Equivalence: two one-sided tests at alpha against ±ln(1 + margin) [Schuirmann]; the same as the interval of
  * level 1 - 2 alpha lying inside. */
@@ -49,6 +58,9 @@ struct jm_tost {
 };
 int jm_stat_tost(const double *d, size_t n, double margin, double alpha, struct jm_tost *out,
                  struct jm_err *err);
+/* The same of what jm_stat_paired or jm_stat_abba gave. */
+int jm_stat_tost_of(const struct jm_paired *p, double margin, double alpha, struct jm_tost *out,
+                    struct jm_err *err);
 
 /* Pairs that a comparison takes so that, with a standard deviation sd of d, a true difference of `effect` in
  * d comes out with probability `power` at the two-sided level alpha (jm_stat_paired), or, where nothing

@@ -97,6 +97,9 @@ static void decision(struct jm_jsonw *w, const struct jm_comparison *c, const st
     interval(w, d->n ? d->lo : NAN, d->n ? d->hi : NAN, c->decide.level);
     if (d->n >= 2) {
         jm_jsonw_knum(w, "sd", d->paired.sd);
+        jm_jsonw_knum(w, "dof", d->paired.dof);
+        if (k->turned)
+            jm_jsonw_knum(w, "drift", expm1(d->paired.drift));
         jm_jsonw_knum(w, "p", d->paired.p);
         jm_jsonw_knum(w, "p_saving", d->p);
         jm_jsonw_knum(w, "p_saving_holm", d->p_holm);

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 import unittest
@@ -138,6 +139,29 @@ class Compare(unittest.TestCase):
         self.refused("the same run", A, A)
         os.mkdir(self.path("empty"))
         self.refused("no run file", A, self.path("empty"))
+
+    def relabelled(self, source, name, *more):
+        """A copy under another name: its id, label and serial edited, and whatever else is said."""
+        path = self.path(name)
+        shutil.copy(source, path)
+        with sqlite3.connect(path) as db:
+            for sql in (f"UPDATE run SET run_id = '{name}', label = '{name}'", *more):
+                db.execute(sql)
+        db.close()
+        return path
+
+    def test_copies_under_another_name(self):
+        twice = "hold the same measurement under two names"
+        c = self.relabelled(B, "c.jmr")
+        for args in ((A, B, c), (A, B + "," + c), (A, self.relabelled(A, "d.jmr")), (A, B, "--aa", c)):
+            self.refused(twice, *args)
+        self.doc(1, A, B, "--aa", self.relabelled(A, "e.jmr"))  # A may be what A against A is taken from
+        # windows cut, another clock, other facts: the times of the requests remain; without them, the readings
+        edit = ("UPDATE \"window\" SET t1 = t1 - 1000000000, t0 = t0 + 500000000 WHERE role = 'measure'",
+                "UPDATE clock_pair SET real = real + 3600000000000", "DELETE FROM \"window\" WHERE id > 4")
+        self.refused("requests took", A, B, self.relabelled(B, "f.jmr", *edit))
+        edit = tuple("DELETE FROM " + t for t in ("request", "request_chunk", "token_chunk"))
+        self.refused("stretches of readings", A, B, self.relabelled(B, "g.jmr", *edit))
 
     def test_refusals(self):
         self.refused("is not one of text, json, markdown, html", A, B, "-f", "pdf")

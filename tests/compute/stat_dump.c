@@ -2,6 +2,7 @@
 /* Answers questions on standard input, one a line, for a test that knows the answers from elsewhere:
  * a word and numbers in, numbers out. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,17 @@ static void ask(const char *word, size_t n)
         }
         printf("%.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g\n", p.ratio, p.interval.lo, p.interval.hi,
                p.p, p.p_less, e.p, e.interval.lo, f.log_floor);
+    } else if (!strcmp(word, "abba")) { /* margin, then log ratios, every second one turned */
+        bool turned[MOST];
+        for (size_t i = 0; i < n; i++)
+            turned[i] = i % 2;
+        if (n < 5 || jm_stat_abba(v + 1, turned, n - 1, 0.95, &p, NULL) ||
+            jm_stat_tost_of(&p, v[0], 0.05, &e, NULL)) {
+            puts("refused");
+            return;
+        }
+        printf("%.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g\n", p.mean, p.drift, p.se, p.interval.lo,
+               p.interval.hi, p.p, e.p, e.interval.hi);
     } else if (!strcmp(word, "winner"))
         winner((size_t)v[0], v[1], v[2]);
     else if (!strcmp(word, "holm")) {

@@ -47,6 +47,17 @@ for n in (3, 4, 6, 12, 30):
         floor = abs(d.mean()) + stats.t.ppf(.975, n - 1) * d.std(ddof=1) * np.sqrt(1 / 6 + 1 / n)
         ask("paired", (.02, *a, *b), (np.exp(d.mean()), np.exp(ci.low), np.exp(ci.high), test.pvalue, stats.ttest_1samp(d, 0, alternative="less").pvalue,
             tost, np.exp(narrow.low), floor), 1e-8, 1e-15)
+for n in (4, 6, 12, 30):  # quads: least squares of d = mean ± drift
+    for shift, drift in ((0, 0), (-.03, .01), (-.01, -.2)):
+        sign = np.where(np.arange(n) % 2, -1, 1)
+        d = rng.normal(shift, .01, n) + drift * sign
+        fit = stats.linregress(sign, d)
+        t, se, limit = fit.intercept / fit.intercept_stderr, fit.intercept_stderr, np.log(1.02)
+        half, narrow = stats.t.ppf(.975, n - 2) * se, stats.t.ppf(.95, n - 2) * se
+        assert abs(fit.intercept - (d[0::2] + d[1::2]).mean() / 2) < 1e-12  # the mean of the quads
+        ask("abba", (.02, *d), (fit.intercept, fit.slope, se, np.exp(fit.intercept - half), np.exp(fit.intercept + half),
+            2 * stats.t.sf(abs(t), n - 2), max(stats.t.sf((fit.intercept + limit) / se, n - 2), stats.t.sf((limit - fit.intercept) / se, n - 2)),
+            np.exp(fit.intercept + narrow)), 1e-8, 1e-15)
 for k in (1, 2, 3, 8, 20):
     p = rng.random(k) ** 3
     order = np.argsort(p); adj = np.empty(k); adj[order] = np.minimum(1, np.maximum.accumulate((k - np.arange(k)) * p[order]))

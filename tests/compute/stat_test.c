@@ -110,6 +110,18 @@ static void quads_free_of_drift(void **state)
     near(d[0], log(.95), 2e-4);
     near(d[1], log(.95), 2e-4);
     assert_int_equal(jm_stat_quads(d, 3, NULL), JM_EINVAL);
+    /* by hand: +1.1, -0.9, +1.3, -0.7 % about -5 %: mean of the quads -4.8 %, drift 1 %, and 0.1 % about
+     * either direction: s² = 4 x 0.001² / 2, se = s / 2 = 0.00070711; t(0.975; 2) = 4.302653 */
+    static const double e[] = {-0.039, -0.059, -0.037, -0.057};
+    static const bool turned[] = {false, true, false, true}, none[4] = {false};
+    struct jm_paired p;
+    assert_int_equal(jm_stat_abba(e, turned, 4, 0.95, &p, NULL), 0);
+    near(p.mean, -0.048, 1e-12);
+    near(p.drift, 0.01, 1e-12);
+    near(p.se, 0.00070711, 1e-7);
+    near(log(p.interval.hi), -0.048 + 4.302653 * 0.00070711, 1e-7);
+    assert_int_equal(jm_stat_abba(e, none, 4, 0.95, &p, NULL), JM_EINVAL);
+    assert_int_equal(jm_stat_abba(e, turned, 3, 0.95, &p, NULL), JM_EAGAIN);
 }
 
 /* By hand: A/A of -1, 0, +1 %: mean 0, s = 1 %, t(0.975; 2) = 4.302653; six pairs: 0.04302653 × √(1/6 + 1/3).
