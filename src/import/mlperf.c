@@ -277,7 +277,7 @@ static int window(struct work *k)
 
 static int facts(struct work *k)
 {
-    const char *scenario = jm_mlperf_claimed(k->s.root);
+    const char *scenario = jm_mlperf_claimed_of_run(k->s.root, k->detail.scenario);
     int rc = jm_run_put_env(k->w, "mlperf.round", k->round.name, k->err);
     if (!rc)
         rc = jm_run_put_env(k->w, "mlperf.round_from", k->round.from, k->err);

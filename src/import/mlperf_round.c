@@ -209,10 +209,35 @@ bool jm_mlperf_round_takes_device(const struct jm_mlperf_round *r, int64_t devic
     return jm_mlperf_round_lists(r->devices, jm_span_of(text));
 }
 
+bool jm_mlperf_may_infer(const char *ran, const char *claimed)
+{
+    bool offline = strcasecmp(claimed, "Offline") == 0;
+    return (strcasecmp(ran, "SingleStream") == 0 && (offline || strcasecmp(claimed, "MultiStream") == 0)) ||
+           (strcasecmp(ran, "MultiStream") == 0 && offline);
+}
+
+/* Is the name, at p, the folder that holds performance/, or a session alone? */
+static bool own_folder(const char *real, const char *p, size_t n)
+{
+    static const char *const inner[] = {"", "/", "/performance", "/performance/run_1", "/run_1"};
+    if (p > real && p[-1] != '/')
+        return false;
+    for (size_t i = 0; i < sizeof inner / sizeof inner[0]; i++)
+        if (strcmp(p + n, inner[i]) == 0)
+            return true;
+    return false;
+}
+
 const char *jm_mlperf_claimed(const char *path)
+{
+    return jm_mlperf_claimed_of_run(path, NULL);
+}
+
+const char *jm_mlperf_claimed_of_run(const char *path, const char *ran)
 {
     static const char *const names[] = {"SingleStream", "MultiStream", "Offline", "Server", "Interactive"};
     const char *found = NULL, *at = NULL;
+    bool own = false;
     char real[4096];
     char *abs = realpath(path, NULL);
     snprintf(real, sizeof real, "%s", abs ? abs : path);
@@ -224,7 +249,11 @@ const char *jm_mlperf_claimed(const char *path)
             if (alone && p > at) {
                 at = p;
                 found = names[i];
+                own = own_folder(real, p, strlen(names[i]));
             }
         }
-    return found;
+    if (!found || own || !ran || strcasecmp(ran, found) == 0 || jm_mlperf_may_infer(ran, found) ||
+        (strcasecmp(ran, "Server") == 0 && strcmp(found, "Interactive") == 0))
+        return found;
+    return NULL;
 }

@@ -49,5 +49,11 @@ bool jm_mlperf_round_takes_device(const struct jm_mlperf_round *r, int64_t devic
 /* The scenario that the submission claims: the folder that names one. It is not the log's where a result was
  * inferred from another scenario's run. NULL: none does. */
 const char *jm_mlperf_claimed(const char *path);
+/* The same for a run of the scenario ran (NULL: not known): a name that only stands somewhere in the path
+ * ("/srv/gpu-server/") is no claim where a run of that scenario cannot give such a result. The folder of the
+ * session itself counts always. */
+const char *jm_mlperf_claimed_of_run(const char *path, const char *ran);
+/* Policy: MultiStream and Offline may be inferred from SingleStream, Offline from MultiStream. */
+bool jm_mlperf_may_infer(const char *ran, const char *claimed);
 
 #endif

@@ -86,15 +86,24 @@ static bool usual_error(const char *t)
     return false;
 }
 
+/* "Go with mark 'SESSION_ranging'"; where no file says the session's name, of any. */
+static bool go(const char *text, const char *name, const char *mode)
+{
+    static const char front[] = "Go with mark '";
+    char mark[700];
+    if (name) {
+        snprintf(mark, sizeof mark, "%s%s_%s", front, name, mode);
+        return strncmp(text, mark, strlen(mark)) == 0;
+    }
+    snprintf(mark, sizeof mark, "_%s'", mode);
+    return strncmp(text, front, sizeof front - 1) == 0 && strstr(text, mark);
+}
+
 static void find_marks(const struct jm_judge *j, int analyzer, int64_t zone, struct marks *m)
 {
     const struct jm_mlperf_ptd_log *log = &j->s->ptd_log;
-    char mark[JM_MLPERF_MODES][700];
     int open = -1;
     memset(m, 0, sizeof *m);
-    for (int k = 0; k < JM_MLPERF_MODES; k++)
-        snprintf(mark[k], sizeof mark[k], "Go with mark '%s_%s'", j->name ? j->name : "",
-                 k ? "testing" : "ranging");
     for (size_t i = 0; i < log->n_events; i++) {
         const struct jm_mlperf_event *e = &log->events[i];
         if (e->analyzer != analyzer)
@@ -104,7 +113,7 @@ static void find_marks(const struct jm_judge *j, int analyzer, int64_t zone, str
             m->sure_at = e->t_ns < 0 ? -1 : e->t_ns + zone;
         }
         for (int k = 0; k < JM_MLPERF_MODES; k++)
-            if (!m->began[k] && strncmp(e->text, mark[k], strlen(mark[k])) == 0) {
+            if (!m->began[k] && go(e->text, j->name, k ? "testing" : "ranging")) {
                 m->began[k] = true;
                 m->from[k] = e->t_ns + zone;
                 open = k;

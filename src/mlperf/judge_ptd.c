@@ -248,7 +248,14 @@ static void config(struct jm_judge *j)
 static void multichannel(struct jm_judge *j)
 {
     const struct jm_mlperf_side *s = &j->s->server;
-    int channels = j->s->power[JM_MLPERF_TESTING].channels;
+    const struct jm_mlperf_power *p = &j->s->power[JM_MLPERF_TESTING];
+    int channels = p->channels;
+    if (s->n_config > 1 && p->file.rows && p->analyzers < (int)s->n_config) {
+        jm_judge_say(j, "ptd.multichannel", JM_MLPERF_WARN, NULL,
+                     "%zu analyzers were configured, but the samples of run_1/spl.txt are those of %d",
+                     s->n_config, p->analyzers > 0 ? p->analyzers : 1);
+        return;
+    }
     for (size_t i = 0; i < s->n_config; i++) {
         const struct jm_mlperf_ptd_config *c = &s->config[i];
         if (c->device_type != 77)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "compute/observe.h"
 
 #include "base/banned.h"
 
@@ -102,8 +103,10 @@ static void of_file(struct jm_judge *j, const struct jm_mlperf_power *p)
     else
         jm_judge_pass(j, "samples.order", "The samples are in order");
     if (p->broken || p->other_lines)
-        jm_judge_breach(j, "samples.broken", p->first_broken, "%lld lines of run_1/spl.txt are no samples",
-                        (long long)(p->broken + p->other_lines));
+        jm_judge_breach(j, "samples.broken", p->first_broken, "%lld line%s of run_1/spl.txt %s no sample%s",
+                        (long long)(p->broken + p->other_lines), p->broken + p->other_lines > 1 ? "s" : "",
+                        p->broken + p->other_lines > 1 ? "are" : "is",
+                        p->broken + p->other_lines > 1 ? "s" : "");
     else
         jm_judge_pass(j, "samples.broken", "Every line is a sample");
     snprintf(want, sizeof want, "%s_testing", j->name ? j->name : "");
@@ -127,6 +130,40 @@ static void of_file(struct jm_judge *j, const struct jm_mlperf_power *p)
                       p->analyzers ? p->analyzers : p->channels, p->analyzers ? "analyzers" : "channels");
 }
 
+/* Whole quarters of an hour by which the log would have to be moved to cover the load; 0: none would do. */
+static double quarters_off(const struct jm_judge *j, const struct jm_mlperf_power *p)
+{
+    const double quarter = 900, day = 14 * 3600;
+    double late = jm_seconds_between(p->first_ns, j->begin[1]),
+           early = jm_seconds_between(j->end[1], p->last_ns);
+    double by = late > 0 ? -quarter * ceil((late - 1) / quarter) : quarter * ceil((early - 1) / quarter);
+    return fabs(by) <= day && late + by <= 1 && early - by <= 1 ? by : 0;
+}
+
+static void covers(struct jm_judge *j, const struct jm_mlperf_power *p)
+{
+    char hint[160] = "";
+    if (!p->file.rows || p->first_ns < 0) {
+        jm_judge_absent(j, "samples.covers", "There are no samples");
+        return;
+    }
+    double late = jm_seconds_between(p->first_ns, j->begin[1]),
+           early = jm_seconds_between(j->end[1], p->last_ns);
+    if (late <= 1 && early <= 1) {
+        jm_judge_pass(j, "samples.covers", "The log begins %.0f s before and ends %.0f s after the load",
+                      fabs(late), fabs(early));
+        return;
+    }
+    double by = quarters_off(j, p);
+    if (!p->window.rows && fabs(by) > 0)
+        snprintf(hint, sizeof hint, "moved by %+g h it covers the load: local time, or daylight saving?",
+                 by / 3600);
+    jm_judge_breach(
+        j, "samples.covers", *hint ? hint : NULL,
+        "The log does not cover the load: it begins %.1f s %s the load begins and ends %.1f s %s it ends",
+        fabs(late), late > 0 ? "after" : "before", fabs(early), early > 0 ? "before" : "after");
+}
+
 void jm_judge_samples(struct jm_judge *j)
 {
     static const char *const ids[] = {"samples.present", "samples.covers", "samples.over_range",
@@ -145,19 +182,17 @@ void jm_judge_samples(struct jm_judge *j)
                                 p->present ? "The load window is not known" : "There is no run_1/spl.txt");
         }
     } else {
-        if (p->first_ns < 0 || p->first_ns > j->begin[1] + INT64_C(1000000000) ||
-            p->last_ns < j->end[1] - INT64_C(1000000000))
-            jm_judge_breach(j, "samples.covers", NULL,
-                            "The samples begin %+.1f s from the load's begin and end %+.1f s from its end",
-                            (double)(p->first_ns - j->begin[1]) / 1e9,
-                            (double)(p->last_ns - j->end[1]) / 1e9);
-        else
-            jm_judge_pass(j, "samples.covers", "The log begins %.0f s before and ends %.0f s after the load",
-                          fabs((double)(j->begin[1] - p->first_ns) / 1e9),
-                          fabs((double)(p->last_ns - j->end[1]) / 1e9));
+        covers(j, p);
         in_window(j, p);
     }
-    if (p->present && p->file.rows)
+    if (p->present && !p->file.rows && p->broken + p->other_lines > 0) {
+        jm_judge_breach(j, "samples.broken", p->first_broken,
+                        "None of the %lld lines of run_1/spl.txt is a sample",
+                        (long long)(p->broken + p->other_lines));
+        for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
+            if (strcmp(of_files[i], "samples.broken") != 0)
+                jm_judge_absent(j, of_files[i], "There are no samples");
+    } else if (p->present && p->file.rows)
         of_file(j, p);
     else
         for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)

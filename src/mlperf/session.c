@@ -175,6 +175,28 @@ static void rehash(struct work *w)
     }
 }
 
+/* When it ran, for the round: the load of the run; where its log does not say, that of ranging, and what
+ * Director and client recorded. -1: nothing does. */
+static int64_t ran_at(const struct jm_mlperf_session *s)
+{
+    const struct jm_mlperf_side *side[] = {&s->server, &s->client};
+    for (int k = JM_MLPERF_TESTING; k >= JM_MLPERF_RANGING; k--) {
+        const struct jm_mlperf_loadgen *lg = &s->loadgen[k];
+        if (lg->begin >= 0 || lg->checker_begin >= 0)
+            return lg->begin >= 0 ? lg->begin : lg->checker_begin;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        for (int k = 0; k < JM_MLPERF_MODES; k++)
+            if (side[i]->n_phase[k] > 0 && side[i]->phase[k][0].unix_s > 0 &&
+                side[i]->phase[k][0].unix_s < 9e9)
+                return (int64_t)(side[i]->phase[k][0].unix_s * 1e9);
+        if (side[i]->n_messages > 0 && side[i]->messages[0].cmd_time > 0 &&
+            side[i]->messages[0].cmd_time < 9e9)
+            return (int64_t)(side[i]->messages[0].cmd_time * 1e9);
+    }
+    return -1;
+}
+
 static int parts(struct work *w, unsigned flags)
 {
     struct jm_mlperf_session *s = w->s;
@@ -187,12 +209,14 @@ static int parts(struct work *w, unsigned flags)
         rc = loadgen(w, JM_MLPERF_RUN_DETAIL, JM_MLPERF_RUN_SUMMARY, &s->loadgen[JM_MLPERF_TESTING]);
     if (rc)
         return rc;
-    const struct jm_mlperf_loadgen *lg = &s->loadgen[JM_MLPERF_TESTING];
+    const struct jm_mlperf_fact *ran = jm_mlperf_fact(&s->loadgen[JM_MLPERF_TESTING], "effective_scenario");
+    if (!ran)
+        ran = jm_mlperf_fact(&s->loadgen[JM_MLPERF_TESTING], "requested_scenario");
     if (w->as)
         s->round = *w->as;
     else
-        jm_mlperf_round_find(s->root, lg->begin >= 0 ? lg->begin : lg->checker_begin, &s->round);
-    s->claimed_scenario = jm_mlperf_claimed(s->root);
+        jm_mlperf_round_find(s->root, ran_at(s), &s->round);
+    s->claimed_scenario = jm_mlperf_claimed_of_run(s->root, ran ? ran->text : NULL);
     rc = power(w, JM_MLPERF_RANGING, JM_MLPERF_RANGING_SPL);
     if (!rc)
         rc = power(w, JM_MLPERF_TESTING, JM_MLPERF_RUN_SPL);

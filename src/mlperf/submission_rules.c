@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "import/mlperf_round.h"
 #include "mlperf/submission_docs.h"
 #include "mlperf/submission_say.h"
 
@@ -116,9 +117,7 @@ static void inferred(struct jm_submission_work *k)
         SAY(k, "submission.inferred", JM_MLPERF_ABSENT, NULL, "The result is not inferred.");
         return;
     }
-    bool may = (word(ran, "SingleStream") && (word(claimed, "MultiStream") || word(claimed, "Offline"))) ||
-               (word(ran, "MultiStream") && word(claimed, "Offline"));
-    if (s->round.legacy_multistream || !may) {
+    if (s->round.legacy_multistream || !jm_mlperf_may_infer(ran, claimed)) {
         SAY(k, "submission.inferred", JM_MLPERF_FAIL, NULL,
             "A result of %s may not be inferred from a run of %s%s.", claimed, ran,
             s->round.legacy_multistream ? " in this round" : "");

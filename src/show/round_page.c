@@ -187,7 +187,9 @@ static void measured(struct page *p, const struct jm_round_row *r)
         snprintf(text, sizeof text, "%s in the window of %s in the log", jm_fmt_count(a, r->window.rows),
                  jm_fmt_count(b, r->file.rows));
         fact(p, "samples", text);
-        if (r->window.bad + r->window.missed + r->window.over == 0)
+        if (r->window.rows == 0)
+            snprintf(text, sizeof text, "none: there is no sample in the window");
+        else if (r->window.bad + r->window.missed + r->window.over == 0)
             snprintf(text, sizeof text, "every sample in the window is good");
         else
             snprintf(text, sizeof text,
@@ -197,7 +199,7 @@ static void measured(struct page *p, const struct jm_round_row *r)
                      jm_fmt_count(c, r->window.bad), isfinite(r->dropped) ? r->dropped : 0);
         fact(p, "sentinels", text);
     }
-    if (isfinite(r->max_gap_s)) {
+    if (isfinite(r->max_gap_s) && r->window.rows != 0) {
         snprintf(text, sizeof text, "longest %s between samples; bridged %s, decoded from over range %s",
                  jm_fmt_duration(a, r->max_gap_s),
                  jm_fmt_duration(b, isfinite(r->bridged_s) ? r->bridged_s : 0),

@@ -344,6 +344,69 @@ class Rules(unittest.TestCase):
                    for k, v in self.in_order(b).items() if v == "pass"}
         self.assertEqual(cases - passing, set())
 
+    def alone(self, name, **how):
+        """A session without a submission around it, in a folder of that name."""
+        path = os.path.join(self.dir, name)
+        s = self.make("of" + name.replace("/", "-"), how)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        shutil.move(os.path.join(s.path, "performance"), path)
+        return path
+
+    def test_a_name_somewhere_in_the_path_claims_no_scenario(self):
+        _, got = raw(self.alone("gpu-server/2025-08-01"))
+        self.assertEqual((verdicts(got)["load.scenario"], got["scenario"]), ("absent", "Offline"), got)
+        _, got = raw(self.alone("old_singlestream_box/run", scenario="SingleStream"))
+        self.assertEqual(verdicts(got)["load.scenario"], "pass")
+        # what a run may be inferred to is believed, and so is the session's own folder
+        _, got = raw(self.alone("box_MultiStream_inferred/run", scenario="SingleStream"))
+        self.assertEqual((verdicts(got)["load.scenario"], got["scenario"]), ("note", "MultiStream"))
+        _, got = raw(self.alone("resnet50/server", scenario="Offline"))
+        self.assertEqual(verdicts(got)["submission.inferred"], "fail")
+
+    def test_the_round_without_the_load(self):
+        for i, lost in enumerate((("run_1",), ("run_1/mlperf_log_detail.txt", "ranging/mlperf_log_detail.txt"),
+                                   ("run_1", "ranging/mlperf_log_detail.txt", "power/server.json"))):
+            path = self.alone("lost%d" % i, round="v3.0")
+            for rel in lost:
+                rel = os.path.join(path, rel)
+                shutil.rmtree(rel) if os.path.isdir(rel) else os.remove(rel)
+            status, got = raw(path)
+            self.assertIsInstance(got, dict, (lost, got))
+            self.assertEqual((status, got["round"], got["official"]["revision"]), (1, "v3.0", "r3.0"), lost)
+
+    def test_a_log_beside_the_load_says_how(self):
+        s = self.make("hour", {})
+        s.rewrite("run_1/spl.txt", lambda t: re.sub(r"(?<=-2025 )(\d\d)", lambda m: "%02d" % (int(m[1]) + 1), t))
+        _, got = check(s.path)
+        said = {r["id"]: r for r in got["rules"]}
+        self.assertRegex(said["samples.covers"]["text"], r"begins [\d.]+ s after the load begins and ends [\d.]+ s after it ends")
+        self.assertIn("moved by -1 h", said["samples.covers"]["evidence"])
+        self.assertEqual(said["samples.present"]["verdict"], "fail")
+
+    def test_a_log_without_a_sample(self):
+        s = self.make("comma", {})
+        s.rewrite("run_1/spl.txt", lambda t: re.sub(r"(\d+)\.(\d{6})", r"\1,\2", t))
+        _, got = check(s.path)
+        said = {r["id"]: r for r in got["rules"]}
+        self.assertEqual((said["samples.covers"]["verdict"], said["samples.present"]["verdict"]), ("absent", "fail"))
+        self.assertRegex(said["samples.broken"]["text"], r"^None of the \d+ lines of run_1/spl.txt is a sample")
+        self.assertIn("line 1", said["samples.broken"]["evidence"])
+
+    def test_marks_without_the_session_s_name(self):
+        s = self.make("nameless", {})
+        for rel in ("power/client.json", "power/server.json"):
+            with open(os.path.join(s.path, "performance", rel), "w", encoding="utf-8") as f:
+                f.write("{")
+        _, got = check(s.path)
+        self.assertEqual(verdicts(got)["ptdlog.ranging"], "pass")
+
+    def test_analyzers_that_the_samples_do_not_show(self):
+        s = self.make("two", {})
+        s.server["ptd_config"] *= 2
+        s.seal()
+        _, got = check(s.path)
+        self.assertEqual(verdicts(got)["ptd.multichannel"], "warning")
+
     def test_only_v1_0_uploads(self):
         s = self.make("old", {"round": "v1.0"})
         _, got = check(s.path)
