@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Computes the headline figures of an evidence bundle a second time: energy, output tokens and joules per token of each
-measured window, from the run files, with Python's standard library alone and none of joulemark's code.
+measured window and over the trials, from the run files, with Python's standard library alone and none of joulemark's code.
 
     python3 recompute.py [FOLDER]       FOLDER: the unpacked bundle; else the one that this file lies in
 
@@ -9,9 +9,14 @@ It does less than joulemark and says where it stops. Energy: a counter is interp
 around an edge of the window, a gauge is integrated by trapezoids. Tokens: those of successful requests, each at its
 stamp. Where an edge falls inside a refresh of 100 ms, the linear rule differs from joulemark's by up to some 0.1 % in
 ten seconds; figures therefore agree when they differ by no more than the stated interval or 0.2 %.
+
+A node or wall that was carried from the GPUs: P = fixed + slope x P_gpu, and the bend, of the calibration in given/. A
+facility: the energy at the wall times the PUE that was given or is kept with the run. Over trials: the mean of the
+windows' figures, and its t interval out of the stated figures of the windows, to six digits.
 """
 import hashlib
 import json
+import math
 import os
 import sqlite3
 import sys
@@ -20,8 +25,10 @@ sys.dont_write_bytecode = True
 import decode_run  # noqa: E402
 
 RELATIVE = 0.002
-OUTER = {"node": ("node", "psu_output", "chassis"), "wall": ("inlet_ac", "inlet_dc", "psu", "pdu", "shelf", "rack")}
-NOT_DEVICE = OUTER["node"] + OUTER["wall"] + ("site",)
+CARRIED = " as a calibrated estimate"
+OUTER = {"node": ("node", "psu_output", "chassis"), "wall": ("inlet_ac", "inlet_dc", "psu", "pdu", "shelf", "rack"),
+         "facility": ("site",)}
+NOT_DEVICE = OUTER["node"] + OUTER["wall"] + OUTER["facility"]
 
 
 def manifest(folder):  # names of files that are not what the manifest says
@@ -102,6 +109,7 @@ def channels(db, doc, boundary, window):  # those that make up the boundary: eac
         if (row[1], row[2], row[3]) not in counted or kind is None:
             continue
         if boundary == "gpu" and kind in ("gpu", "apu") and (serving is None or key in serving) or \
+           boundary == "every gpu" and kind in ("gpu", "apu") or \
            boundary == "device" and kind not in NOT_DEVICE or boundary in OUTER and kind in OUTER[boundary]:
             rows.append(row)
     taken = {r[12] for r in rows}
@@ -117,6 +125,52 @@ def joules(db, doc, boundary, window, t0, t1):
             return None, 0
         total, n = total + e, n + 1
     return (total, n) if n else (None, 0)
+
+
+def factor_of(db, given):  # the PUE of the command line, else what the run keeps: "1.4,period=2025,..."
+    text = given.get("pue") or dict(db.execute("SELECT key,value FROM env")).get("site.pue") or ""
+    try:
+        return float(text.split(",")[0])
+    except ValueError:
+        return None
+
+
+def carried(folder, given, boundary, gpu_w):  # W at the boundary by the relation of the calibration
+    try:
+        with open(os.path.join(folder, given["calibration"][0]), encoding="utf-8") as f:
+            r = next(r for r in json.load(f)["relations"] if r["boundary"] == boundary)
+    except (IndexError, KeyError, OSError, StopIteration, ValueError):
+        return None
+    bend = r["slope_more_above"] * max(0.0, gpu_w - r["knee_w"]) if "knee_w" in r else \
+        r["cube"] * gpu_w ** 3 / r["cube_w"] ** 2 if "cube_w" in r else 0.0
+    return r["fixed_w"] + r["slope"] * gpu_w + bend
+
+
+def figure(db, doc, folder, given, r, window, t0, t1):  # joules of the result's boundary in that window, and of how many instruments
+    made_of, at = r.get("instrument", ""), r["boundary"]
+    times = 1.0
+    if at == "facility" and ", times a PUE" in made_of:
+        at, times = "wall", factor_of(db, given)
+    e, n = joules(db, doc, "every gpu" if CARRIED in made_of else at, window, t0, t1)
+    if e is not None and CARRIED in made_of:
+        seconds = (t1 - t0) / 1e9
+        watts = carried(folder, given, at, e / seconds)
+        e = None if watts is None else watts * seconds
+    return (None, n) if e is None or times is None else (e * times, n)
+
+
+def t_quantile(p, dof):  # of Student's distribution, p above a half: its density integrated by Simpson's rule, and halved
+    scale = math.exp(math.lgamma((dof + 1) / 2) - math.lgamma(dof / 2)) / math.sqrt(dof * math.pi)
+
+    def below(t, n=2000):
+        f = [scale * (1 + (t * i / n) ** 2 / dof) ** (-(dof + 1) / 2) for i in range(n + 1)]
+        return 0.5 + t / n / 3 * (f[0] + f[n] + 4 * sum(f[1:n:2]) + 2 * sum(f[2:n:2]))
+    lo, hi = 0.0, 1.0
+    while below(hi) < p:
+        hi *= 2
+    for _ in range(60):
+        lo, hi = ((lo + hi) / 2, hi) if below((lo + hi) / 2) < p else (lo, (lo + hi) / 2)
+    return lo
 
 
 def tokens(db, spans):  # output tokens of successful requests in each span
@@ -154,8 +208,8 @@ def half(result):
     return (i["hi"] - i["lo"]) / 2 if i.get("hi") is not None and i.get("lo") is not None else 0.0
 
 
-def compare(out, what, unit, stated, again, room):
-    agree = again is not None and abs(again - stated) <= max(room, RELATIVE * abs(stated))
+def compare(out, what, unit, stated, again, room, relative=RELATIVE):
+    agree = again is not None and abs(again - stated) <= max(room, relative * abs(stated))
     out.append(agree)
     said = "nothing to compute it from" if again is None else f"again {again:.5g} {unit} ({again / stated - 1:+.3%})" if stated else f"again {again:.5g} {unit}"
     print(f"  {'agrees ' if agree else 'DIFFERS'}  {what:34} {stated:.5g} {unit}, {said}")
@@ -165,6 +219,8 @@ def run(folder, name):
     db = sqlite3.connect(f"file:{os.path.join(folder, 'runs', name)}?mode=ro&immutable=1", uri=True)
     with open(os.path.join(folder, "figures", name[:-4], "show.json"), encoding="utf-8") as f:
         doc = json.load(f)
+    with open(os.path.join(folder, "bundle.json"), encoding="utf-8") as f:
+        given = json.load(f)["options"]
     print(f"runs/{name}" + ("  SIMULATED" if doc["run"]["simulated"] else ""))
     names = [w["name"] for w in doc["windows"] if w["role"] == "measure"]
     rows = db.execute("SELECT name,t0,t1 FROM window WHERE role='measure' ORDER BY id").fetchall()
@@ -173,25 +229,39 @@ def run(folder, name):
     windows = {n: (t0, t1) for n, (_, t0, t1) in zip(names, rows) if t1 is not None}
     names = list(windows)
     work = dict(zip(names, tokens(db, [windows[n] for n in names])))
-    out, skipped = [], 0
+    out, again, other = [], {}, set()
     for r in doc["results"]:
-        if r.get("window") not in windows or r.get("slice") or r["value"] is None:
+        if r["value"] is None or r.get("slice") or r["metric"] not in ("energy", "j_per.output_token"):
+            other.add(r["metric"] + (" of a slice" if r.get("slice") else ""))
             continue
-        if r["metric"] not in ("energy", "j_per.output_token"):
+        if r.get("window") not in windows:
             continue
-        if r["boundary"] not in ("gpu", "device", "node", "wall") or " as a calibrated estimate" in r.get("instrument", ""):
-            skipped += 1
-            continue
-        e, n = joules(db, doc, r["boundary"], r["window"], *windows[r["window"]])
+        e, n = figure(db, doc, folder, given, r, r["window"], *windows[r["window"]])
         what = f"{r['boundary']}, {r['window']}"
         if r["metric"] == "energy":
             compare(out, f"energy, {what} ({n} instruments)", "J", r["value"], e, half(r))
         else:
             t = work[r["window"]]
             compare(out, f"tokens, {r['window']}", "tokens", r["denominator"]["value"], t, 0)
-            compare(out, f"J/token, {what}", "J/token", r["value"], e / t if e is not None and t else None, half(r))
-    if skipped:
-        print(f"  {skipped} figures that rest on a calibration or a PUE are not computed again here")
+            e = e / t if e is not None and t else None
+            compare(out, f"J/token, {what}", "J/token", r["value"], e, half(r))
+        again.setdefault((r["metric"], r["boundary"], r.get("set")), []).append((r, e))
+    for r in doc["results"]:  # over the trials
+        of = again.get((r["metric"], r["boundary"], r.get("set")))
+        if r.get("window") or r.get("slice") or r["value"] is None or not of:
+            continue
+        of = [(x, e) for x, e in of if x.get("have") == x.get("of")]
+        n, unit = len(of), r["unit"]
+        what = f"{'J/token' if r['metric'] != 'energy' else 'energy'}, {r['boundary']}, mean of {n} trials"
+        known = [e for _, e in of if e is not None]
+        compare(out, what, unit, r["value"], sum(known) / n if len(known) == n == r["n"] else None, half(r))
+        stated, i = [x["value"] for x, _ in of], r.get("interval") or {}
+        if n > 1 and "t over trials" in (i.get("method") or ""):
+            mean = sum(stated) / n
+            sd = math.sqrt(sum((v - mean) ** 2 for v in stated) / (n - 1))
+            compare(out, what + ", ±", unit, half(r), t_quantile((1 + i["level"]) / 2, n - 1) * sd / math.sqrt(n), 1e-12, 1e-6)
+    if other:
+        print(f"  not computed again here: the figures of {len(other)} other metrics ({', '.join(sorted(other)[:4])} ...)")
     if any(e.get("passport") for e in doc["energy"]):
         print("  energies are corrected by passports; without them they may differ by what these correct")
     if not out:

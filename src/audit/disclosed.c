@@ -71,13 +71,16 @@ static const char *mean_of(const struct jm_run *run, struct jm_report *r, const 
             size_t n = 0;
             if (strcmp(r->channels[c].name, channel) != 0 || !serves(r, (int)w, r->channels[c].domain))
                 continue;
-            if (jm_run_readings(run, (int)c, r->windows[w].t0, r->windows[w].t1, &buf, err) == 0)
+            int rc = jm_run_readings(run, (int)c, r->windows[w].t0, r->windows[w].t1, &buf, err);
+            if (!rc)
                 for (size_t i = 0; i < buf.n; i++)
                     if (buf.v[i].status == JM_S_OK) {
                         sum += jm_channel_value(&r->channels[c], buf.v[i].value) * scale;
                         n++;
                     }
             jm_readings_release(&buf);
+            if (rc) /* a mean of a part of the devices would pass for that of all */
+                return NULL;
             if (n) {
                 lo = sum / (double)n < lo ? sum / (double)n : lo;
                 hi = sum / (double)n > hi ? sum / (double)n : hi;
@@ -403,6 +406,23 @@ const char *jm_said_pue(const struct jm_run *run, struct jm_report *r, struct jm
         return NULL;
     jm_str_init(&s);
     jm_pue_say(&r->pue, &s);
+    text = s.failed ? NULL : jm_report_text(r, "%s", s.buf);
+    jm_str_release(&s);
+    return text;
+}
+
+const char *jm_said_wue(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
+{
+    struct jm_str s;
+    const char *text = NULL;
+    (void)run;
+    (void)err;
+    if (!(r->wue.value > 0))
+        return jm_report_text(r, "%cno water figure is made", JM_SAID_NA);
+    if (!r->wue.period[0])
+        return NULL;
+    jm_str_init(&s);
+    jm_wue_say(&r->wue, &s);
     text = s.failed ? NULL : jm_report_text(r, "%s", s.buf);
     jm_str_release(&s);
     return text;

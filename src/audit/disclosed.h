@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run says of one item of the disclosure: text in the report's arena, NULL: nothing. */
+/* What a run says of one item of the disclosure: text in the report's arena, NULL: nothing, or an
+ * error, which err then says. */
 #ifndef JM_AUDIT_DISCLOSED_H
 #define JM_AUDIT_DISCLOSED_H
 
@@ -28,6 +29,7 @@ const char *jm_said_trials(const struct jm_run *run, struct jm_report *r, struct
 const char *jm_said_uncertainty(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 const char *jm_said_calibration(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 const char *jm_said_accuracy(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
+const char *jm_said_wue(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 const char *jm_said_pue(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 const char *jm_said_factors(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
 

@@ -24,6 +24,7 @@ static const char *env_of(const struct jm_run *run, const char *const *names)
 #define REPRO   "Checklist for a reproducible energy measurement"
 #define SERVING "LLM energy efficiency: record serving context"
 #define EEHPC   "EE HPC WG power measurement methodology"
+#define WUE     "ISO/IEC 30134-9"
 #define SCOPE2  "GHG Protocol scope 2 guidance, 2015"
 
 typedef const char *(*item_fn)(const struct jm_run *run, struct jm_report *r, struct jm_err *err);
@@ -252,6 +253,14 @@ static const struct item {
      "pue",
      "--pue VALUE,period=2025: a PUE without its period is no figure",
      GUIDE},
+    {"wue",
+     "WUE",
+     true,
+     jm_said_wue,
+     {NULL},
+     NULL,
+     "--wue VALUE,period=2025: a WUE without its period is no figure",
+     WUE},
     {"factors",
      "grid intensity",
      true,
@@ -334,7 +343,10 @@ int jm_disclosure(const struct jm_run *run, struct jm_report *r, const struct jm
         const struct item *it = &items[i];
         const char *const names[] = {it->env[0], it->env[1], it->env[2], it->env[3], NULL};
         enum jm_disclosed state = JM_DISCLOSED;
-        const char *v = it->fn ? it->fn(run, r, err) : NULL, *said;
+        struct jm_err why = {0};
+        const char *v = it->fn ? it->fn(run, r, &why) : NULL, *said;
+        if (!v && why.code)
+            return jm_err_set(err, why.code, "%s of the disclosure cannot be told: %s", it->key, why.text);
         if (!v)
             v = env_of(run, names);
         if (v && v[0] == JM_SAID_NA) {

@@ -49,16 +49,51 @@ static int reported(const struct jm_seen *s)
     return s->counters == s->rows ? 3 : 2;
 }
 
-/* Share of the machine: all, or 40 kW, of what the boundary should hold. */
-static int fraction(const struct jm_seen *s, double *watts)
+/* "16 of 128 nodes, chosen at random", "16/128". */
+static bool nodes(const char *said, int64_t *measured, int64_t *all)
+{
+    struct jm_span s = jm_span_trim(jm_span_of(said)), a = s, b;
+    size_t n = 0;
+    while (n < s.n && s.p[n] >= '0' && s.p[n] <= '9')
+        n++;
+    a.n = n;
+    b = jm_span_trim(jm_span_sub(s, n, s.n - n));
+    if (jm_span_starts(b, JM_SPAN("of ")))
+        b = jm_span_trim(jm_span_sub(b, 3, b.n - 3));
+    else if (jm_span_starts(b, JM_SPAN("/")))
+        b = jm_span_trim(jm_span_sub(b, 1, b.n - 1));
+    else
+        return false;
+    for (n = 0; n < b.n && b.p[n] >= '0' && b.p[n] <= '9';)
+        n++;
+    b.n = n;
+    return jm_num_i64(a, measured) == 0 && jm_num_i64(b, all) == 0 && *measured > 0 && *measured <= *all;
+}
+
+/* Share of the machine. Level 1: all, or 40 kW, or the largest of a tenth, 2 kW and 15 nodes; level 2: the
+ * largest of an eighth, 10 kW and 15 nodes; level 3: all. A part has to have been chosen at random, which
+ * only a person can say, and has to. Without a declared size the machine is what the run's boundary should
+ * hold. */
+static int fraction(const struct jm_seen *s, double *watts, const char **said)
 {
     const struct jm_result *x = s->best;
+    int64_t measured, all;
     *watts = x && s->seconds > 0 ? x->q.value / s->seconds : NAN;
+    *said = jm_fact_of(s->run, s->r, "machine");
     if (!x)
         return 0;
-    if (x->of <= 0 || x->have_of == x->of)
+    bool whole = x->of <= 0 || x->have_of == x->of;
+    int by_watts = *watts >= 40e3 ? 1 : 0;
+    if (!*said)
+        return whole ? 3 : by_watts;
+    if (!nodes(*said, &measured, &all) || !whole) /* a declaration that cannot be read raises nothing */
+        return by_watts;
+    if (measured == all)
         return 3;
-    return *watts >= 40e3 ? 1 : 0;
+    bool some = measured >= 15 && strstr(*said, "random");
+    if (some && 8 * (double)measured >= (double)all && *watts >= 10e3)
+        return 2;
+    return some && 10 * (double)measured >= (double)all && *watts >= 2e3 ? 1 : by_watts;
 }
 
 static int accuracy(const struct jm_seen *s, double *percent, bool *by_hand)
@@ -78,8 +113,9 @@ void jm_levels_eehpc(struct jm_seen *s, struct jm_levels *l)
     struct jm_report *r = s->r;
     double watts, percent;
     bool by_hand = false;
-    const char *net = jm_fact_of(s->run, r, "interconnect"), *loss = jm_fact_of(s->run, r, "psu-loss");
-    int share = fraction(s, &watts), meter = accuracy(s, &percent, &by_hand);
+    const char *net = jm_fact_of(s->run, r, "interconnect"), *loss = jm_fact_of(s->run, r, "psu-loss"),
+               *machine;
+    int share = fraction(s, &watts, &machine), meter = accuracy(s, &percent, &by_hand);
     const char *kind = s->rows ? s->counters == s->rows ? "counters"
                                  : s->counters          ? "counters and gauges"
                                                         : "gauges"
@@ -105,9 +141,13 @@ void jm_levels_eehpc(struct jm_seen *s, struct jm_levels *l)
         said == 2 ? "level 3: readings of energy, not of power"
                   : "ten readings in the core phase, idle power (ready, not asleep), and the full run");
     put(l, 3, "2", "fraction of the machine", share,
-        s->best ? jm_report_text(r, "%d of %d, %.4g kW", s->best->have_of, s->best->of, watts / 1e3)
-                : "nothing",
-        "all of it (level 1: at least 40 kW, or a part chosen at random)");
+        !s->best  ? "nothing"
+        : machine ? jm_report_text(r, "declared: %s; %.4g kW measured", machine, watts / 1e3)
+                  : jm_report_text(r, "%d of %d, %.4g kW", s->best->have_of, s->best->of, watts / 1e3),
+        machine && share == 2 ? "level 3: all of it"
+                              : "all of it, or a part chosen at random: level 1 40 kW, or 1/10, 2 kW and 15 "
+                                "nodes; level 2 1/8, "
+                                "10 kW and 15 nodes (--fact machine=\"16 of 128 nodes, chosen at random\")");
     bool whole = s->wall || s->node;
     int parts = !whole ? 0 : s->hosts > 1 && !net ? 0 : s->hosts > 1 ? 2 : 3;
     put(l, 4, "3", "subsystems", parts,

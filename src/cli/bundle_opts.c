@@ -73,7 +73,11 @@ void jm_figure_opts_put(struct jm_jsonw *w, const struct jm_figure_opts *o)
     number(w, "slo-ttft", (double)p->slo_ttft, " ns");
     number(w, "slo-tpot", (double)p->slo_tpot, " ns");
     number(w, "slo-e2e", (double)p->slo_e2e, " ns");
-    number(w, "wue", p->wue, "");
+    if (p->wue.value > 0) {
+        jm_str_reset(&s);
+        jm_wue_text(&p->wue, &s);
+        jm_jsonw_kstr(w, "wue", s.buf);
+    }
     if (p->embodied.grams > 0) {
         jm_str_reset(&s);
         jm_json_fmt_double(num, p->embodied.grams);

@@ -87,6 +87,9 @@ static const struct jm_opt table[] = {
          "Also write each picture there as a file: NAME.svg, and NAME.png where librsvg or rsvg-convert is."},
     {"theme", 0, JM_OPT_ENUM, offsetof(struct opts, theme), .choices = JM_THEME_CHOICES,
      .help = "Of these files. auto is light, and an SVG dark where its reader wants that.", .deflt = "auto"},
+    {"diurnal", 0, JM_OPT_STR, offsetof(struct opts, present.diurnal), .arg = "FILE",
+     .help = "Of a load ladder: a day of your own load, as CSV with hour and load (part of the capacity) or "
+             "requests_per_s: its energy and joules a token beside the levels."},
     {"no-script", 0, JM_OPT_FLAG, offsetof(struct opts, present.no_script),
      .help = "Leave the interactive chart out; the pictures are there anyway."},
     JM_OPTS_CALIBRATION(opts, present),
@@ -109,6 +112,7 @@ const struct jm_cmd jm_cmd_report = {
     .examples = "joulemark report out/bench.jmr # writes out/bench.html\n"
                 "joulemark report run.jmr --pictures out/pictures # and each picture as SVG and PNG\n"
                 "joulemark report c1.jmr c8.jmr c64.jmr --slo-tpot 30ms # three settings on one frontier\n"
+                "joulemark report ladder.jmr --diurnal day.csv # a day of your load beside the levels\n"
                 "joulemark report fleet.jmr --calibration node.jmcal # with the wall that was not measured",
     .opts = table,
     .opts_size = sizeof(struct opts),

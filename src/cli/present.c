@@ -32,6 +32,11 @@ int jm_present_pue(void *at, const char *text, struct jm_err *err)
     return jm_pue_parse(text, at, err);
 }
 
+int jm_present_wue(void *at, const char *text, struct jm_err *err)
+{
+    return jm_wue_parse(text, at, err);
+}
+
 int jm_present_embodied(void *at, const char *text, struct jm_err *err)
 {
     return jm_embodied_parse(text, at, err);
@@ -46,7 +51,6 @@ static double objective(const struct jm_run *run, int64_t given, const char *key
 static void options(const struct jm_run *run, const struct jm_present *p, struct jm_compute_opts *c)
 {
     const char *text;
-    double wue;
     jm_compute_defaults(c);
     if (p->profile >= 0) {
         c->profile = (enum jm_profile)p->profile;
@@ -61,6 +65,7 @@ static void options(const struct jm_run *run, const struct jm_present *p, struct
     if (p->level > 0)
         c->level = p->level;
     c->pue = p->pue;
+    c->wue = p->wue;
     c->embodied = p->embodied;
     /* what is declared of the site holds until something else is given; what cannot be read is as good as
      * absent */
@@ -68,11 +73,8 @@ static void options(const struct jm_run *run, const struct jm_present *p, struct
         jm_pue_parse(text, &c->pue, NULL);
     if (!(c->embodied.grams > 0) && (text = jm_run_env(run, "site.embodied")))
         jm_embodied_parse(text, &c->embodied, NULL);
-    if (p->wue > 0)
-        c->wue = p->wue;
-    else if ((text = jm_run_env(run, "site.wue")) && jm_num_double(jm_span_of(text), &wue) == 0 && wue > 0 &&
-             wue <= 100)
-        c->wue = wue;
+    if (!(c->wue.value > 0) && (text = jm_run_env(run, "site.wue")))
+        jm_wue_parse(text, &c->wue, NULL);
     if (p->idle_w > 0)
         c->idle_w = p->idle_w;
 }
@@ -196,9 +198,8 @@ int jm_present_keep(const struct jm_present *p, struct jm_recorder *rec, struct 
             jm_recorder_env(rec, "site.pue", s.buf);
         jm_str_reset(&s);
     }
-    if (!rc && rec && p->wue > 0) {
-        jm_json_fmt_double(number, p->wue);
-        jm_str_adds(&s, number);
+    if (!rc && rec && p->wue.value > 0) {
+        jm_wue_text(&p->wue, &s);
         rc = jm_str_ok(&s, "the WUE", err);
         if (!rc)
             jm_recorder_env(rec, "site.wue", s.buf);

@@ -23,7 +23,7 @@ struct jm_present {
     struct jm_opt_list carbon, price, factors;
     const char *zoneinfo;
     const char *diurnal; /* file of a load curve; NULL: none */
-    double wue;          /* L/kWh, 0: not given */
+    struct jm_wue wue;
     struct jm_embodied embodied;
     bool all, ascii, no_script, reconcile, phases;
     const char *explain; /* show: a metric, NULL otherwise */
@@ -32,6 +32,8 @@ struct jm_present {
 void jm_present_init(struct jm_present *p);
 /* Parser of --pue; at: struct jm_pue. */
 int jm_present_pue(void *at, const char *text, struct jm_err *err);
+/* Parser of --wue; at: struct jm_wue. */
+int jm_present_wue(void *at, const char *text, struct jm_err *err);
 /* Parser of --embodied; at: struct jm_embodied. */
 int jm_present_embodied(void *at, const char *text, struct jm_err *err);
 
@@ -81,47 +83,52 @@ int jm_present_embodied(void *at, const char *text, struct jm_err *err);
             .help = "With --calibration or --passport: of another driver all the same; it stands in the "    \
                     "evidence."                                                                              \
     }
-#define JM_OPTS_FACTORS(s, m)                                                                                 \
-    {"carbon",                                                                                                \
-     0,                                                                                                       \
-     JM_OPT_LIST,                                                                                             \
-     offsetof(struct s, m.carbon),                                                                            \
-     .arg = "ZONES",                                                                                          \
-     .group = "Money, carbon and water",                                                                      \
-     .help = "Countries of the shipped yearly table (FR,DE,ES; life-cycle factors), or factors of your own "  \
-             "with unit and year: FR=40g/kWh@2024:generation. Behind another colon residual or "              \
-             "contract=ID makes one market-based. Repeatable."},                                              \
-        {"price",                                                                                             \
-         0,                                                                                                   \
-         JM_OPT_LIST,                                                                                         \
-         offsetof(struct s, m.price),                                                                         \
-         .arg = "PRICES",                                                                                     \
-         .help = "Price of electricity by zone: FR=0.058,DE=91EUR/MWh. A bare number is of a kilowatt-hour "  \
-                 "in the country's currency. Repeatable; one a zone."},                                       \
-        {"factors",                                                                                           \
-         0,                                                                                                   \
-         JM_OPT_LIST,                                                                                         \
-         offsetof(struct s, m.factors),                                                                       \
-         .arg = "FILE",                                                                                       \
-         .help = "Factors by time: a stored answer of Electricity Maps, the UK Carbon Intensity API, "        \
-                 "WattTime or ENTSO-E, a CSV, or a time-of-use tariff in YAML (docs/factors.md). "            \
-                 "Repeatable."},                                                                              \
-        {"zoneinfo",                                                                                          \
-         0,                                                                                                   \
-         JM_OPT_STR,                                                                                          \
-         offsetof(struct s, m.zoneinfo),                                                                      \
-         .arg = "DIR",                                                                                        \
-         .help = "Time zones for tariffs.",                                                                   \
-         .deflt = "/usr/share/zoneinfo"},                                                                     \
-        {"wue",          0,                                                                                   \
-         JM_OPT_NUM,     offsetof(struct s, m.wue),                                                           \
-         1e-6,           100,                                                                                 \
-         .arg = "L/KWH", .help = "Water that the site uses a kilowatt-hour of IT energy (ISO/IEC 30134-9)."}, \
-    {                                                                                                         \
-        "embodied", 0, JM_OPT_PARSE, offsetof(struct s, m.embodied),                                          \
-            .parse = jm_present_embodied, .arg = "MASS",                                                      \
-            .help = "Embodied emissions of the machine and its life, 1312kg,life=4y (share=0.5 and "          \
-                    "source=TEXT may follow): gives the Software Carbon Intensity (ISO/IEC 21031)."           \
+#define JM_OPTS_FACTORS(s, m)                                                                                \
+    {"carbon",                                                                                               \
+     0,                                                                                                      \
+     JM_OPT_LIST,                                                                                            \
+     offsetof(struct s, m.carbon),                                                                           \
+     .arg = "ZONES",                                                                                         \
+     .group = "Money, carbon and water",                                                                     \
+     .help = "Countries of the shipped yearly table (FR,DE,ES; life-cycle factors), or factors of your own " \
+             "with unit and year: FR=40g/kWh@2024:generation. Behind another colon residual or "             \
+             "contract=ID makes one market-based. Repeatable."},                                             \
+        {"price",                                                                                            \
+         0,                                                                                                  \
+         JM_OPT_LIST,                                                                                        \
+         offsetof(struct s, m.price),                                                                        \
+         .arg = "PRICES",                                                                                    \
+         .help = "Price of electricity by zone: FR=0.058,DE=91EUR/MWh. A bare number is of a kilowatt-hour " \
+                 "in the country's currency. Repeatable; one a zone."},                                      \
+        {"factors",                                                                                          \
+         0,                                                                                                  \
+         JM_OPT_LIST,                                                                                        \
+         offsetof(struct s, m.factors),                                                                      \
+         .arg = "FILE",                                                                                      \
+         .help = "Factors by time: a stored answer of Electricity Maps, the UK Carbon Intensity API, "       \
+                 "WattTime or ENTSO-E, a CSV, or a time-of-use tariff in YAML (docs/factors.md). "           \
+                 "Repeatable."},                                                                             \
+        {"zoneinfo",                                                                                         \
+         0,                                                                                                  \
+         JM_OPT_STR,                                                                                         \
+         offsetof(struct s, m.zoneinfo),                                                                     \
+         .arg = "DIR",                                                                                       \
+         .help = "Time zones for tariffs.",                                                                  \
+         .deflt = "/usr/share/zoneinfo"},                                                                    \
+        {"wue",                                                                                              \
+         0,                                                                                                  \
+         JM_OPT_PARSE,                                                                                       \
+         offsetof(struct s, m.wue),                                                                          \
+         .parse = jm_present_wue,                                                                            \
+         .arg = "L/KWH",                                                                                     \
+         .help = "Water that the site uses a kilowatt-hour of IT energy (ISO/IEC 30134-9). After a comma "   \
+                 "period=2025 "                                                                              \
+                 "and source=TEXT where they are known."},                                                   \
+    {                                                                                                        \
+        "embodied", 0, JM_OPT_PARSE, offsetof(struct s, m.embodied),                                         \
+            .parse = jm_present_embodied, .arg = "MASS",                                                     \
+            .help = "Embodied emissions of the machine and its life, 1312kg,life=4y (share=0.5 and "         \
+                    "source=TEXT may follow): gives the Software Carbon Intensity (ISO/IEC 21031)."          \
     }
 #define JM_OPTS_PRESENT(s, m)                                                                                \
     {"profile",                                                                                              \

@@ -60,6 +60,14 @@ struct jm_tree_facts {
     unsigned char *in, *covered, *below;
 };
 
+/* A stretch outside the measured windows and the output tokens in it, for the picture (compute/outside.c). */
+struct jm_outside {
+    int64_t t0, t1, bucket_ns;
+    size_t n;  /* buckets */
+    double *v; /* tokens in each; in the report */
+    double sum;
+};
+
 struct jm_calc {
     const struct jm_run *run;
     const struct jm_compute_opts *o;
@@ -80,6 +88,8 @@ struct jm_calc {
     struct jm_correction *correction; /* by channel; NULL: no passports (compute/correct.h) */
     struct jm_passport_file *stored;  /* passports that the run keeps */
     size_t n_stored;
+    struct jm_outside *outside; /* in order of time, apart from each other; in the report */
+    size_t n_outside;
     struct jm_engine_run *engine; /* compute/engine.h; NULL: no texts of an engine */
     struct jm_err *err;
 };
@@ -201,6 +211,12 @@ int jm_lat_find(const char *id);
 int jm_claims_make(struct jm_calc *c);
 /* compute/series.c */
 int jm_series_make(struct jm_calc *c);
+/* From the first to the last reading or window; false: there is none. */
+bool jm_series_extent(const struct jm_calc *c, int64_t *t0, int64_t *t1);
+/* compute/outside.c: the stretches between the measured windows, and tokens into them. */
+int jm_outside_init(struct jm_calc *c);
+bool jm_outside_touches(const struct jm_calc *c, int64_t from, int64_t to);
+void jm_outside_put(struct jm_calc *c, int64_t t, double tokens);
 /* lengths.c; after phases */
 int jm_lengths_make(struct jm_calc *c);
 

@@ -48,7 +48,7 @@ struct jm_compute_opts {
     double idle_w; /* NAN: none; loaded idle power of the whole system (wall, node), W, for net figures
                     * where the run has no idle window */
     const struct jm_factor_set *factors; /* money, carbon and water are made of; NULL: none */
-    double wue;                          /* of the site, L a kWh of IT energy; NAN */
+    struct jm_wue wue;                   /* of the site; value 0: none */
     struct jm_embodied embodied;         /* mass 0: none */
     bool no_phases;                      /* no allocation to prefill, decode and requests */
     const struct jm_diurnal *diurnal;    /* load curve for a ladder's levels; NULL: none */

@@ -364,6 +364,18 @@ static void remark(struct jm_calc *c, const char *text)
     c->r->impact_note = jm_report_text(c->r, "%s%s%s", text, old ? "; " : "", old ? old : "");
 }
 
+static const char *made_with(struct jm_calc *c, const char *instrument)
+{
+    struct jm_str s;
+    jm_str_init(&s);
+    jm_str_addf(&s, "%s, times ", instrument ? instrument : "no instrument");
+    jm_wue_say(&c->o->wue, &s);
+    jm_str_adds(&s, ", declared");
+    const char *text = s.failed ? NULL : jm_report_text(c->r, "%s", s.buf);
+    jm_str_release(&s);
+    return text;
+}
+
 /* Water of the site: by the IT energy, which the wall is. */
 static int site(struct jm_calc *c)
 {
@@ -378,14 +390,14 @@ static int site(struct jm_calc *c)
         if (!metric || x.q.boundary != JM_B_WALL || !measured(c, &x) || x.slice)
             continue;
         double per = metric == site_water.per_mtok ? 1e6 : 1;
-        struct jm_impact *m = times(c, &x, i, metric, c->o->wue * per / KWH,
+        struct jm_impact *m = times(c, &x, i, metric, c->o->wue.value * per / KWH,
                                     metric == site_water.total      ? "L"
                                     : metric == site_water.per_mtok ? "L/Mtok"
                                                                     : "L/request");
-        if (!m)
+        if (m)
+            m->mean = c->o->wue.value;
+        if (!m || !(m->x.instrument = made_with(c, x.instrument)))
             rc = no_memory(c);
-        else
-            m->mean = c->o->wue;
         any = true;
     }
     if (!rc && !any)
@@ -456,7 +468,7 @@ int jm_impacts_make(struct jm_calc *c)
     const struct jm_factor_set *set = c->o->factors;
     struct work k = {.c = c};
     int rc = 0;
-    bool any = (set && set->n) || isfinite(c->o->wue);
+    bool any = (set && set->n) || c->o->wue.value > 0;
     k.at = widest(c);
     if (!any && !(c->o->pue.value >= 1))
         return 0;
@@ -498,7 +510,7 @@ int jm_impacts_make(struct jm_calc *c)
         sci_had |= strncmp(c->r->impacts[i].x.metric, "sci.", 4) == 0;
     if (!rc && !sci_had)
         remark(c, "sci has no value: it takes the mean of the grid by location, and no factor here is one");
-    if (!rc && isfinite(c->o->wue))
+    if (!rc && c->o->wue.value > 0)
         rc = site(c);
     free(k.by_window);
     return rc;

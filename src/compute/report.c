@@ -19,7 +19,6 @@ void jm_compute_defaults(struct jm_compute_opts *o)
                                   .slo = {NAN, NAN, NAN},
                                   .level = 0.95,
                                   .idle_w = NAN,
-                                  .wue = NAN,
                                   .columns = 800};
 }
 
@@ -123,6 +122,7 @@ static void choose_profile(struct jm_calc *c)
     double shortest = INFINITY;
     c->r->profile = c->o->profile;
     c->r->pue = c->o->pue;
+    c->r->wue = c->o->wue;
     if (c->o->profile_given)
         return;
     for (size_t i = 0; i < c->n_win; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Series for pictures: power by channel as minimum and maximum of each column, and output tokens a second
- * under it. */
+ * under it, inside the measured windows and outside them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -156,21 +156,31 @@ static bool outer(const struct jm_calc *c, const struct jm_channel *ch)
            k == JM_D_RACK;
 }
 
+/* Tokens a second in each stretch of [t0, t1); the last one is usually a part. window -1: outside all of
+ * them. */
+static int rate(struct jm_calc *c, int window, int64_t t0, int64_t t1, int64_t bucket_ns, const double *v,
+                size_t n)
+{
+    struct jm_series *s = jm_report_series(c->r, n);
+    if (!s)
+        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the series");
+    double each = (double)bucket_ns / 1e9, rest = jm_seconds_between(t1, t0) - each * (double)(n - 1);
+    s->label = window < 0 ? "output tokens outside the measured windows" : "output tokens";
+    s->unit = "tokens/s";
+    s->window = window;
+    s->t0 = t0;
+    s->t1 = t1;
+    for (size_t i = 0; i < n; i++)
+        s->min[i] = s->max[i] = v[i] / (i + 1 < n ? each : rest > 0 ? rest : each);
+    return 0;
+}
+
 int jm_series_make(struct jm_calc *c)
 {
-    int64_t t0 = INT64_MAX, t1 = INT64_MIN, first, last, count;
+    int64_t t0, t1;
     size_t columns = c->o->columns > 0 ? (size_t)c->o->columns : 800;
     int rc = 0;
-    for (size_t i = 0; i < c->r->n_channels; i++)
-        if (jm_run_channel_span(c->run, (int)i, &first, &last, &count)) {
-            t0 = first < t0 ? first : t0;
-            t1 = last > t1 ? last : t1;
-        }
-    for (size_t i = 0; i < c->n_win; i++) {
-        t0 = c->win[i].w->t0 < t0 ? c->win[i].w->t0 : t0;
-        t1 = c->win[i].w->t1 > t1 ? c->win[i].w->t1 : t1;
-    }
-    if (t1 <= t0)
+    if (!jm_series_extent(c, &t0, &t1))
         return 0;
     /* the outermost first: what draws a few of them draws the wall */
     for (size_t k = 0; !rc && k < 2 * c->r->n_channels && c->r->n_series < 64; k++) {
@@ -187,20 +197,13 @@ int jm_series_make(struct jm_calc *c)
     for (size_t k = 0; !rc && k < c->n_win; k++) {
         const struct jm_calc_window *w = &c->win[k];
         const struct jm_tally *t = &w->tally;
-        if (w->w->role != JM_R_MEASURE || !t->per_bucket)
-            continue;
-        struct jm_series *s = jm_report_series(c->r, t->n_buckets);
-        if (!s)
-            return jm_err_set(c->err, JM_ENOMEM, "out of memory for the series");
-        s->label = "output tokens";
-        s->unit = "tokens/s";
-        s->window = w->index;
-        s->t0 = w->w->t0;
-        s->t1 = w->w->t1;
-        /* the last bucket is usually a part of one */
-        double each = (double)t->bucket_ns / 1e9, rest = w->seconds - each * (double)(t->n_buckets - 1);
-        for (size_t i = 0; i < s->n; i++)
-            s->min[i] = s->max[i] = t->per_bucket[i] / (i + 1 < s->n ? each : rest > 0 ? rest : each);
+        if (w->w->role == JM_R_MEASURE && t->per_bucket)
+            rc = rate(c, w->index, w->w->t0, w->w->t1, t->bucket_ns, t->per_bucket, t->n_buckets);
+    }
+    for (size_t k = 0; !rc && k < c->n_outside; k++) {
+        const struct jm_outside *o = &c->outside[k];
+        if (o->sum > 0)
+            rc = rate(c, -1, o->t0, o->t1, o->bucket_ns, o->v, o->n);
     }
     return rc;
 }

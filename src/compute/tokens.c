@@ -336,6 +336,15 @@ static int on_events(void *self, int64_t id, const struct jm_token_event *ev, si
                 output(part, ev, n, &s, good);
         }
     }
+    if (total >= 0 && jm_outside_touches(c, s.from, s.to)) {
+        for (size_t i = 0; i < n; i++)
+            jm_outside_put(c, ev[i].t,
+                           s.exact                         ? ev[i].tokens
+                           : ev[i].flags & JM_TE_REASONING ? s.think
+                                                           : s.text);
+        if (s.hidden > 0)
+            jm_outside_put(c, ev[0].t, s.hidden);
+    }
     return latencies(c, q, ev, n);
 }
 
@@ -361,6 +370,8 @@ static void without_events(struct jm_calc *c, const struct jm_request *q)
     double n = (double)q->output_tokens,
            think = q->reasoning_tokens > 0 ? fmin((double)q->reasoning_tokens, n) : 0;
     size_t k = jm_windows_upto(c, at);
+    if (q->output_tokens > 0)
+        jm_outside_put(c, at, n);
     while ((w = jm_windows_next(c, &k, from))) {
         if (from >= w->w->t1)
             continue;
@@ -406,6 +417,8 @@ int jm_tally_requests(struct jm_calc *c)
         return 0;
     struct pass p = {.c = c, .q = q, .n = n, .had_events = calloc(n, 1)};
     int rc = p.had_events ? prepare(c) : jm_err_set(c->err, JM_ENOMEM, "out of memory for %zu requests", n);
+    if (!rc)
+        rc = jm_outside_init(c);
     if (!rc)
         rc = jm_slices_init(c);
     for (size_t i = 0; !rc && i < n; i++)

@@ -184,6 +184,8 @@ static bool take(struct jm_span *s, const char *word)
 static double per_kwh(struct jm_span s)
 {
     s = jm_span_trim(s);
+    if (s.n > 3 && (s.p[s.n - 1] == 'e') && jm_span_ieq(jm_span_sub(s, s.n - 3, 2), JM_SPAN("Wh")))
+        s.n--; /* MWhe: of electricity */
     if (jm_span_ieq(s, JM_SPAN("kwh")))
         return 1;
     if (jm_span_is(s, "MWh") || jm_span_is(s, "mwh") || jm_span_is(s, "MWH"))

@@ -408,6 +408,7 @@ struct jm_report {
     struct jm_impact *impacts;
     size_t n_impacts, cap_impacts;
     struct jm_pue pue;      /* that the facility was made with; value 0: none */
+    struct jm_wue wue;      /* that water.site was made with; value 0: none */
     struct jm_kv *declared; /* facts declared when looking at the run, not kept in it */
     size_t n_declared;
     struct jm_length_map *lengths; /* NULL: no successful request with counted tokens */

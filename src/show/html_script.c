@@ -76,6 +76,21 @@ static double at(const struct jm_series *d, double seconds)
     return k >= 0 && k < (double)d->n ? d->max[(size_t)k] : NAN;
 }
 
+static void rates(const struct jm_report *r, struct jm_jsonw *w, const char *key, bool outside,
+                  const struct jm_series *first, double each)
+{
+    jm_jsonw_key(w, key);
+    jm_jsonw_array(w);
+    for (size_t k = 0; k < first->n; k++) {
+        double v = NAN;
+        for (size_t i = 0; i < r->n_series && isnan(v); i++)
+            if (strcmp(r->series[i].unit, "tokens/s") == 0 && (r->series[i].window < 0) == outside)
+                v = at(&r->series[i], jm_fmt_seconds(first->t0, r->series[i].t0) + ((double)k + .5) * each);
+        jm_jsonw_num(w, round(v * 10) / 10);
+    }
+    jm_jsonw_end(w);
+}
+
 /* Tokens/s and requests under way, on the columns of the latter. */
 static void load_data(const struct jm_report *r, struct jm_jsonw *w, int64_t origin)
 {
@@ -91,16 +106,8 @@ static void load_data(const struct jm_report *r, struct jm_jsonw *w, int64_t ori
     for (size_t k = 0; k < first->n; k++)
         jm_jsonw_num(w, round(1e3 * (jm_fmt_seconds(first->t0, origin) + ((double)k + .5) * each)) / 1e3);
     jm_jsonw_end(w);
-    jm_jsonw_key(w, "tokens");
-    jm_jsonw_array(w);
-    for (size_t k = 0; k < first->n; k++) {
-        double v = NAN;
-        for (size_t i = 0; i < r->n_series && isnan(v); i++)
-            if (strcmp(r->series[i].unit, "tokens/s") == 0)
-                v = at(&r->series[i], jm_fmt_seconds(first->t0, r->series[i].t0) + ((double)k + .5) * each);
-        jm_jsonw_num(w, round(v * 10) / 10);
-    }
-    jm_jsonw_end(w);
+    rates(r, w, "tokens", false, first, each);
+    rates(r, w, "outside", true, first, each);
     jm_jsonw_key(w, "flight");
     jm_jsonw_array(w);
     for (size_t i = 0; i < r->n_series; i++) {

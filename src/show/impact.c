@@ -251,6 +251,8 @@ static void year(const struct jm_report *r, int window, jm_impact_line_fn say, v
 /* Results that no zone's row has: SCI, water. */
 static void others(const struct jm_report *r, int window, jm_impact_line_fn say, void *self)
 {
+    struct jm_str s;
+    bool wue = false;
     for (size_t i = 0; i < r->n_impacts; i++) {
         const struct jm_impact *m = &r->impacts[i];
         const char *id = m->x.metric;
@@ -264,6 +266,16 @@ static void others(const struct jm_report *r, int window, jm_impact_line_fn say,
                  jm_fmt_number(b, m->x.q.value), m->x.q.unit, sci && m->why ? " = " : "",
                  sci && m->why ? m->why : "");
         say(self, line, false);
+        wue |= strcmp(id, "water.site") == 0;
+    }
+    if (wue) {
+        jm_str_init(&s);
+        jm_str_adds(&s, "Water of the site: IT energy at the wall, times ");
+        jm_wue_say(&r->wue, &s);
+        jm_str_adds(&s, r->wue.period[0] ? ", declared." : ", declared; its period is not stated.");
+        if (!s.failed)
+            say(self, s.buf, true);
+        jm_str_release(&s);
     }
 }
 

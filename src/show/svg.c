@@ -144,7 +144,8 @@ static void shade(struct jm_str *s, const struct jm_report *r, const struct plot
 static void area(struct jm_str *s, const struct plot *q, const struct jm_series *d, int64_t origin)
 {
     double dx = jm_fmt_seconds(d->t1, d->t0) / (double)d->n, y0 = py(q, 0);
-    jm_str_addf(s, "<path class='area' d='M%.1f %.1f", px(q, jm_fmt_seconds(d->t0, origin)), y0);
+    jm_str_addf(s, "<path class='area%s' d='M%.1f %.1f", d->window < 0 ? " out" : "",
+                px(q, jm_fmt_seconds(d->t0, origin)), y0);
     for (size_t k = 0; k < d->n; k++) {
         double a = jm_fmt_seconds(d->t0, origin) + dx * (double)k, y = isnan(d->max[k]) ? 0 : d->max[k];
         jm_str_addf(s, "L%.1f %.1fL%.1f %.1f", px(q, a), py(q, y), px(q, a + dx), py(q, y));
@@ -194,6 +195,7 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
                                              "requests under way, and held back by the client (dashed)"};
     static const double tall[] = {220, 92, 72};
     int n[PANELS], drawn = 0, panels = 0;
+    bool outside = false;
     double top[PANELS], y = 24, h = 36;
     int64_t t0 = INT64_MAX, t1 = INT64_MIN;
     for (size_t i = 0; i < r->n_series; i++) {
@@ -235,9 +237,10 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
                 continue;
             if (k == POWER)
                 series(s, &p, d, origin, lines);
-            else if (k == TOKENS)
+            else if (k == TOKENS) {
                 area(s, &p, d, origin);
-            else
+                outside |= d->window < 0;
+            } else
                 stairs(s, &p, d, origin, lines ? 1 : 0, lines > 0);
             lines++;
         }
@@ -260,6 +263,10 @@ void jm_svg_timeline(const struct jm_report *r, struct jm_str *s)
         }
     if (n[POWER] > drawn)
         jm_str_addf(s, "<li>and %d more</li>", n[POWER] - drawn);
+    if (outside) {
+        legend(s, "area", "output tokens in the measured windows");
+        legend(s, "area out", "outside them (warm-up, bursts, pauses): in no figure");
+    }
     jm_str_adds(s, "</ul>");
 }
 

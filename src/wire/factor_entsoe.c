@@ -34,12 +34,21 @@ static const struct {
             {"10YBE----------2", "BE"},   {"10YIT-GRTN-----B", "IT"},   {"10YPL-AREA-----S", "PL"},
             {"10YAT-APG------L", "AT"},   {"10YCH-SWISSGRIDZ", "CH"},   {"10YPT-REN------W", "PT"},
             {"10YSE-1--------K", "SE"},   {"10YNO-0--------C", "NO"},   {"10YFI-1--------U", "FI"},
-            {"10YDK-1--------W", "DK-1"}, {"10YDK-2--------M", "DK-2"}, {"10YCZ-CEPS-----N", "CZ"}};
+            {"10YDK-1--------W", "DK-1"}, {"10YDK-2--------M", "DK-2"}, {"10YCZ-CEPS-----N", "CZ"},
+            {"10YHU-MAVIR----U", "HU"},   {"10YRO-TEL------P", "RO"},   {"10YSK-SEPS-----K", "SK"},
+            {"10YSI-ELES-----O", "SI"},   {"10YHR-HEP------M", "HR"},   {"10YLT-1001A0008Q", "LT"},
+            {"10YLV-1001A00074", "LV"},   {"10Y1001A1001A39I", "EE"},   {"10YGR-HTSO-----Y", "GR"},
+            {"10Y1001A1001A59C", "IE"},   {"10YIE-1001A00010", "IE"},   {"10YCA-BULGARIA-R", "BG"},
+            {"10Y1001A1001A44P", "SE-1"}, {"10Y1001A1001A45N", "SE-2"}, {"10Y1001A1001A46L", "SE-3"},
+            {"10Y1001A1001A47J", "SE-4"}, {"10YNO-1--------2", "NO-1"}, {"10YNO-2--------T", "NO-2"},
+            {"10YNO-3--------J", "NO-3"}, {"10YNO-4--------9", "NO-4"}, {"10Y1001A1001A48H", "NO-5"},
+            {"10Y1001A1001A73I", "IT-NO"}};
 
 struct entry {
     int64_t t0, t1;
     double v;
-    int source; /* index into table, -1: no factor for it */
+    int source;       /* index into table, -1: no factor for it */
+    int64_t sequence; /* of the auction, where a zone has several; 0: not said */
 };
 
 struct doc {
@@ -48,6 +57,7 @@ struct doc {
     char kind[8], zone[32], reason[200], currency[4], unit[8], psr[8], curve[8], resolution[12];
     bool consumption, prices;
     int64_t start, end;
+    int64_t sequence;
     int64_t position, last; /* of A03: what is not said goes on */
     double value, last_value;
     bool have;
@@ -93,7 +103,7 @@ static int add(struct doc *d, int64_t from, int64_t to, double v, struct jm_err 
             d->cap = cap;
         }
         int64_t t0 = d->start + (p - 1) * step;
-        d->e[d->n++] = (struct entry){t0, t0 + step, v, source};
+        d->e[d->n++] = (struct entry){t0, t0 + step, v, source, d->sequence};
     }
     return 0;
 }
@@ -157,6 +167,9 @@ static int text(struct doc *d, struct jm_span name, bool interval, struct jm_spa
             keep(d->zone, sizeof d->zone, s);
     } else if (interval && (jm_span_is(name, "start") || jm_span_is(name, "end"))) {
         return jm_factor_time(s, false, jm_span_is(name, "start") ? &d->start : &d->end, err);
+    } else if (jm_span_is(name, "classificationSequence_AttributeInstanceComponent.position")) {
+        if (jm_num_i64(s, &d->sequence))
+            return jm_err_set(err, JM_EPARSE, "ENTSO-E: a sequence that is no number");
     } else if (jm_span_is(name, "position")) {
         if (jm_num_i64(s, &d->position))
             return jm_err_set(err, JM_EPARSE, "ENTSO-E: a position that is no number");
@@ -185,6 +198,7 @@ static int read(struct jm_span in, struct doc *d, struct jm_err *err)
             if (jm_span_is(at, "TimeSeries")) {
                 series = true;
                 d->consumption = false;
+                d->sequence = 0;
                 d->psr[0] = d->curve[0] = '\0';
             } else if (jm_span_is(at, "Period")) {
                 d->start = d->end = d->last = 0;
@@ -233,7 +247,7 @@ static int refine(struct doc *d, struct jm_err *err)
     n = 0;
     for (size_t i = 0; i < d->n; i++)
         for (int64_t t = d->e[i].t0; t + least <= d->e[i].t1; t += least)
-            e[n++] = (struct entry){t, t + least, d->e[i].v, d->e[i].source};
+            e[n++] = (struct entry){t, t + least, d->e[i].v, d->e[i].source, 0};
     free(d->e);
     d->e = e;
     d->n = d->cap = n;
@@ -245,6 +259,48 @@ static int by_begin(const void *a, const void *b)
     const struct entry *x = a, *y = b;
     int d = (x->t0 > y->t0) - (x->t0 < y->t0);
     return d ? d : (x->t1 > y->t1) - (x->t1 < y->t1);
+}
+
+/* Prices of one zone come as several series: of one auction in hours and in quarters, and of other auctions.
+ * The lowest sequence counts, which is the market's coupling, and of it the finest. */
+static int by_worth(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int64_t dx = x->t1 - x->t0, dy = y->t1 - y->t0;
+    int d = (x->sequence > y->sequence) - (x->sequence < y->sequence);
+    d = d ? d : (dx > dy) - (dx < dy);
+    return d ? d : by_begin(a, b);
+}
+
+/* The entries that none of more worth overlaps, to the front in order of time. Returns how many were left
+ * out. */
+static size_t the_best(struct doc *d)
+{
+    size_t kept = 0, i = 0, n = d->n;
+    if (n)
+        qsort(d->e, n, sizeof *d->e, by_worth);
+    while (i < n) {
+        size_t before = kept, k = i;
+        for (; k < n && d->e[k].sequence == d->e[i].sequence &&
+               d->e[k].t1 - d->e[k].t0 == d->e[i].t1 - d->e[i].t0;
+             k++) {
+            size_t lo = 0, hi = before;
+            while (lo < hi) { /* the first of them that ends after this one begins */
+                size_t mid = (lo + hi) / 2;
+                if (d->e[mid].t1 <= d->e[k].t0)
+                    lo = mid + 1;
+                else
+                    hi = mid;
+            }
+            if (lo == before || d->e[lo].t0 >= d->e[k].t1)
+                d->e[kept++] = d->e[k];
+        }
+        i = k;
+        if (before)
+            qsort(d->e, kept, sizeof *d->e, by_begin);
+    }
+    d->n = kept;
+    return n - kept;
 }
 
 static int step(struct jm_factor *f, int64_t t0, int64_t t1, double v, bool estimated, struct jm_err *err)
@@ -332,12 +388,16 @@ int jm_factor_entsoe(struct jm_span in, struct jm_factor_set *set, struct jm_err
             rc = jm_err_set(err, JM_ENOMEM, "out of memory for the factors");
         else if (!isfinite(scale))
             rc = jm_err_set(err, JM_EUSAGE, "ENTSO-E: prices without a unit that is known (\"%s\")", unit);
+        size_t left_out = rc ? 0 : the_best(&d);
         for (size_t i = 0; !rc && i < d.n; i++)
             rc = step(f, d.e[i].t0, d.e[i].t1, d.e[i].v * scale, false, err);
         if (!rc) {
             snprintf(f->unit, sizeof f->unit, "%s/kWh", cur);
             snprintf(f->source, sizeof f->source, "ENTSO-E transparency platform, day-ahead prices (A44)");
-            snprintf(f->note, sizeof f->note, "wholesale: without grid fees, taxes and margin");
+            int k = snprintf(f->note, sizeof f->note, "wholesale: without grid fees, taxes and margin");
+            if (left_out)
+                snprintf(f->note + k, sizeof f->note - (size_t)k,
+                         "; %zu values of other auctions or in coarser steps left out", left_out);
         }
     } else if (!rc && strcmp(d.kind, "A75") != 0) {
         rc = jm_err_set(err, JM_EUSAGE,

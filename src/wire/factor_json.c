@@ -6,12 +6,59 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "wire/factorfile.h"
 
 #include "base/banned.h"
 
 #define MINUTE (60 * JM_NS_PER_S)
+#define DAY    (1440 * MINUTE)
+
+/* Months between two instants at which months begin, by UTC; 0: one of them is no such instant. */
+static int64_t months(int64_t t0, int64_t t1)
+{
+    int64_t at[2];
+    for (int k = 0; k < 2; k++) {
+        char text[JM_RFC3339_SIZE];
+        int64_t year, month;
+        jm_time_rfc3339(k ? t1 : t0, text);
+        if (memcmp(text + 7, "-01T00:00:00.000000000Z", 23) != 0 ||
+            jm_num_i64((struct jm_span){text, 4}, &year) || jm_num_i64((struct jm_span){text + 5, 2}, &month))
+            return 0;
+        at[k] = 12 * year + month - 1;
+    }
+    return at[1] - at[0];
+}
+
+static int64_t months_later(int64_t t, int64_t n)
+{
+    char text[JM_RFC3339_SIZE];
+    int64_t year = 0, month = 1;
+    jm_time_rfc3339(t, text);
+    jm_num_i64((struct jm_span){text, 4}, &year);
+    jm_num_i64((struct jm_span){text + 5, 2}, &month);
+    n += 12 * year + month - 1;
+    return jm_time_unix((int)(n / 12), (int)(n % 12) + 1, 1, 0, 0, 0) * JM_NS_PER_S;
+}
+
+/* Rows of months, quarters or years are as long as the calendar has them: the least distance in months; 0:
+ * they are none. */
+static int64_t calendar(const struct jm_factor *f, int64_t least)
+{
+    int64_t n = 0;
+    if (least < 28 * DAY)
+        return 0;
+    for (size_t i = 1; i < f->n; i++) {
+        int64_t d = months(f->step[i - 1].t0, f->step[i].t0);
+        d = d < 0 ? -d : d;
+        if (!d && f->step[i].t0 != f->step[i - 1].t0)
+            return 0;
+        if (d && (!n || d < n))
+            n = d;
+    }
+    return n;
+}
 
 int jm_factor_lasting(struct jm_factor *f, int64_t period, struct jm_err *err)
 {
@@ -22,6 +69,7 @@ int jm_factor_lasting(struct jm_factor *f, int64_t period, struct jm_err *err)
         if (d && (!least || d < least))
             least = d;
     }
+    int64_t by_month = period ? 0 : calendar(f, least);
     for (size_t i = 0; i < f->n; i++) {
         struct jm_factor_step *s = &f->step[i];
         if (s->t1 != s->t0 + 1)
@@ -31,7 +79,7 @@ int jm_factor_lasting(struct jm_factor *f, int64_t period, struct jm_err *err)
                               "%s of %s: a single row begins at a time and says nothing of its end; give the "
                               "end, or more than one row",
                               jm_factor_what_name((int)f->what), f->zone);
-        s->t1 = s->t0 + least;
+        s->t1 = by_month ? months_later(s->t0, by_month) : s->t0 + least;
     }
     return 0;
 }
@@ -68,16 +116,20 @@ static int time_of(const struct jm_json *o, const char *key, int64_t *t, struct 
 
 /* --- Electricity Maps */
 
-static int64_t granularity(struct jm_span s)
+/* End of what begins at t; t + 1: not said. */
+static int64_t lasts_to(struct jm_span granularity, int64_t t)
 {
     static const struct {
         const char *name;
-        int minutes;
-    } g[] = {{"5_minutes", 5}, {"15_minutes", 15}, {"hourly", 60}, {"daily", 1440}};
+        int minutes, months;
+    } g[] = {{"5_minutes", 5, 0},  {"15_minutes", 15, 0}, {"hourly", 60, 0},   {"daily", 1440, 0},
+             {"weekly", 10080, 0}, {"monthly", 0, 1},     {"quarterly", 0, 3}, {"yearly", 0, 12}};
     for (size_t i = 0; i < sizeof g / sizeof *g; i++)
-        if (jm_span_is(s, g[i].name))
-            return g[i].minutes * MINUTE;
-    return 0;
+        if (jm_span_is(granularity, g[i].name))
+            return g[i].minutes                                              ? t + g[i].minutes * MINUTE
+                   : months(t, t) == 0 && months(t, months_later(t, 1)) == 1 ? months_later(t, g[i].months)
+                                                                             : t + 1;
+    return t + 1;
 }
 
 /* A factor of the set from index `from` on that is like this; else a new one. */
@@ -103,6 +155,8 @@ static int emaps_one(const struct jm_json *root, const struct jm_json *e, bool f
                    unit = text_of(e, "unit");
     if (!zone.n)
         zone = text_of(root, "zone");
+    if (!zone.n) /* the free CO2 Signal API, its forerunner */
+        zone = text_of(root, "countryCode");
     if (!type.n)
         type = text_of(root, "emissionFactorType");
     if (!unit.n)
@@ -140,10 +194,10 @@ static int emaps_one(const struct jm_json *root, const struct jm_json *e, bool f
     }
     jm_json_bool(jm_json_get(e, "isEstimated"), &estimated);
     int rc = time_of(e, "datetime", &t, err);
-    int64_t period = granularity(text_of(e, "temporalGranularity"));
-    if (!period)
-        period = granularity(text_of(root, "temporalGranularity"));
-    return rc ? rc : step(f, t, period ? t + period : t + 1, v, estimated || forecast, err);
+    struct jm_span period = text_of(e, "temporalGranularity");
+    if (!period.n)
+        period = text_of(root, "temporalGranularity");
+    return rc ? rc : step(f, t, lasts_to(period, t), v, estimated || forecast, err);
 }
 
 static int emaps(const struct jm_json *root, struct jm_factor_set *set, struct jm_err *err)
@@ -158,13 +212,25 @@ static int emaps(const struct jm_json *root, struct jm_factor_set *set, struct j
             list = jm_json_get(root, key[i]);
             which = i;
         }
+    const struct jm_json *data = jm_json_get(root, "data");
     if (!list)
-        rc = emaps_one(root, root, false, set, from, err);
+        rc = emaps_one(root, jm_json_is_object(data) ? data : root, false, set, from, err);
     for (size_t i = 0; !rc && i < jm_json_len(list); i++)
         rc = emaps_one(root, jm_json_at(list, i), which == 2, set, from, err);
     for (size_t i = from; !rc && i < set->n; i++)
         rc = jm_factor_lasting(&set->f[i], set->f[i].n == 1 ? 60 * MINUTE : 0, err);
     return rc;
+}
+
+/* --- prices whose answer does not say of which market they are */
+
+static int nowhere(const char *service, const char *columns, struct jm_err *err)
+{
+    return jm_err_set(
+        err, JM_EUSAGE,
+        "%s: the answer does not say of which market its prices are; make a table of it with the columns "
+        "zone, start, end, value and unit (%s)",
+        service, columns);
 }
 
 /* --- UK Carbon Intensity */
@@ -364,6 +430,11 @@ int jm_factor_json(struct jm_span text, struct jm_factor_set *set, struct jm_err
              jm_json_get(root, "forecast") || jm_json_get(first, "carbonIntensity") ||
              (jm_json_get(root, "zone") && (jm_json_get(root, "value") || jm_json_get(first, "value"))))
         rc = emaps(root, set, err);
+    else if (jm_json_get(first, "marketprice"))
+        rc = nowhere("aWATTar", "EUR/MWh; start_timestamp and end_timestamp are milliseconds of Unix time",
+                     err);
+    else if (jm_json_get(root, "unix_seconds") && jm_json_get(root, "price"))
+        rc = nowhere("Energy-Charts", "EUR/MWh; unix_seconds is Unix time", err);
     else if (jm_json_get(first, "intensity") || jm_json_get(first, "data"))
         rc = uk(root, set, err);
     else if (jm_json_get(first, "regions"))

@@ -31,6 +31,15 @@ int jm_factor_json(struct jm_span text, struct jm_factor_set *set, struct jm_err
 int jm_factor_entsoe(struct jm_span text, struct jm_factor_set *set, struct jm_err *err);
 int jm_factor_csv(struct jm_span text, struct jm_factor_set *set, struct jm_err *err);
 
+/* Whose clock times without an offset are by. JM_FACTOR_OFFSET: nobody's, they have to bring one. EUROPE: CET
+ * in winter and CEST in summer. */
+enum jm_factor_clock { JM_FACTOR_OFFSET, JM_FACTOR_UTC, JM_FACTOR_CET, JM_FACTOR_CEST, JM_FACTOR_EUROPE };
+/* "2024-10-27 02:00", "27/10/2024 02:00:00 (CEST)", or both ends of an interval with " - " between them; a
+ * date alone begins its day. Without an end t1 is t0 + 1. An hour that the clock shows twice is the first of
+ * them unless that is not after `after`. JM_EPARSE. */
+int jm_factor_when(struct jm_span text, enum jm_factor_clock clock, int64_t after, int64_t *t0, int64_t *t1,
+                   struct jm_err *err);
+
 /* Rows that say when they begin and not when they end (t1 == t0 + 1) last for period ns, or, when it is 0, as
  * long as the shortest distance between two of them: what is missing stays missing. JM_EPARSE: a single row
  * and no period. */

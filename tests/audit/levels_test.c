@@ -124,7 +124,44 @@ static void wall(void **state)
         assert_int_equal(jm_levels(s.run, s.r, &l, NULL), 0);
         assert_int_equal(l->eehpc, meter[i].level);
     }
+    assert_int_equal(l->aspect[3].level, 3);
     syn_end(&s);
+}
+
+/* 12 kW of a larger machine, by the methodology's aspect 2: level 1 wants the largest of 1/10, 2 kW and 15
+ * nodes, level 2 that of 1/8, 10 kW and 15 nodes, and both a part chosen at random. At 3 kW level 2 is out of
+ * reach. */
+static void part_of_a_machine(void **state)
+{
+    static const struct {
+        const char *machine;
+        int at_12kw, at_3kw;
+    } part[] = {{"machine=16 of 128 nodes, chosen at random", 2, 1},
+                {"machine=15/150, at random", 1, 1},
+                {"machine=16 of 128 nodes", 0, 0},
+                {"machine=14 of 100, random", 0, 0},
+                {"machine=16 of 200, random", 0, 0},
+                {"machine=about a tenth, random", 0, 0},
+                {"machine=99999999999999999999 of 5, random", 0, 0},
+                {"machine=8 of 8 nodes", 3, 3}};
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        struct syn s;
+        struct jm_compute_opts o;
+        jm_compute_defaults(&o);
+        syn_begin(&s, "levels_part");
+        syn_wall(&s, k ? 3000 : 12000, -13, 85);
+        syn_window(&s, JM_R_MEASURE, 0, 1, 71);
+        load(&s, 1, 71);
+        const struct jm_levels *l = levels(&s, &o);
+        assert_int_equal(l->aspect[3].level, 3);
+        for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
+            assert_int_equal(jm_fact_declare(s.r, part[i].machine, NULL), 0);
+            assert_int_equal(jm_levels(s.run, s.r, &l, NULL), 0);
+            assert_int_equal(l->aspect[3].level, k ? part[i].at_3kw : part[i].at_12kw);
+        }
+        syn_end(&s);
+    }
 }
 
 /* A reading every 5 s is none a second, however many there are around the edges. */
@@ -166,6 +203,7 @@ static void facts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(gpus_alone), cmocka_unit_test(wall),
+                                       cmocka_unit_test(part_of_a_machine),
                                        cmocka_unit_test(bursts_at_the_edges), cmocka_unit_test(facts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

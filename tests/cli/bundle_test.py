@@ -144,6 +144,45 @@ class Bundle(unittest.TestCase):
             self.assertIn("agrees   tokens", text)
             self.assertIn("agrees   J/token, gpu", text)
 
+    def test_carried_multiplied_and_over_trials(self):
+        """Figures that rest on a calibration, a PUE or trials are computed again too; a PUE that was not the given one is seen."""
+        run = os.path.join(SOURCE, "examples", "a.jmr")
+        db = sqlite3.connect(f"file:{run}?mode=ro&immutable=1", uri=True)
+        (gpu,) = db.execute("SELECT key FROM domain WHERE kind='gpu'").fetchone()
+        db.close()
+        level = {"u_gpu_w": 0.1, "u_w": 0.1, "windows": 1, "idle": False, "residual_w": 0, "left_out_w": None, "left_out_half_w": None}
+        relation = {"boundary": "wall", "set": "wall{inlet}", "instrument": "a meter", "fixed_w": 300, "slope": 1.1, "knee_w": 400,
+                    "slope_more_above": 0.5, "range_w": [100, 700], "gain": 0.01, "scatter_w": 0.1, "dof": 4, "widen": 1,
+                    "covariance": [1e-6 if i % 4 == 0 else 0 for i in range(9)],
+                    "levels": [{**level, "gpu_w": w, "w": 300 + 1.1 * w + 0.5 * max(0, w - 400)} for w in range(100, 701, 100)]}
+        with open(self.path("node.jmcal"), "w", encoding="ascii") as f:
+            json.dump({"schema": "joulemark.calibration/1", "joulemark": "0", "created": "2026-01-01T00:00:00Z", "simulated": True,
+                       "machine": {"host": "example", "driver": None, "supplies": None, "ambient": None, "gpu_instrument": "nvml",
+                                   "gpus": [gpu]},
+                       "runs": [{"file": "x", "sha256": "0", "label": None}], "relations": [relation]}, f)
+        r = audit(run, "--bundle", self.file, "--calibration", self.path("node.jmcal"), "--pue", "1.25,period=2025")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        files = self.unpack()
+        shown = json.loads(files["evidence/figures/a/show.json"])
+        of = {b: [r["value"] for r in shown["results"] if r["metric"] == "energy" and r["boundary"] == b and r.get("window")]
+              for b in ("gpu", "wall", "facility")}
+        seconds = [w["seconds"] for w in shown["windows"] if w["role"] == "measure"]
+        for e, wall, site, s in zip(of["gpu"], of["wall"], of["facility"], seconds):  # by hand
+            self.assertAlmostEqual(wall / s, 300 + 1.1 * e / s + 0.5 * max(0, e / s - 400), 3)
+            self.assertAlmostEqual(site, 1.25 * wall, 6)
+        text = self.recompute()
+        for figure in ("energy, wall, trial 1 of 6", "J/token, facility, trial 6 of 6", "energy, gpu, mean of 6 trials",
+                       "J/token, facility, mean of 6 trials, ±"):
+            self.assertRegex(text, "agrees   " + figure)
+        self.assertNotIn("DIFFERS", text)
+        bundle = json.loads(files["evidence/bundle.json"])
+        bundle["options"]["pue"] = "1.2,period=2025"
+        with open(self.path("evidence/bundle.json"), "w", encoding="utf-8") as f:
+            json.dump(bundle, f)
+        text = self.recompute(1)
+        self.assertIn("DIFFERS  energy, facility", text)
+        self.assertNotIn("DIFFERS  energy, wall", text)
+
     def test_a_figure_that_was_polished(self):
         """A little less, with a manifest that fits: the scripts of both sides see it."""
         self.make()

@@ -121,7 +121,8 @@ class Kept(unittest.TestCase):
             hours = os.path.join(d, "h.csv")
             with open(hours, "w", encoding="ascii") as f:
                 f.write("what,zone,start,end,value,unit,kind\ncarbon,SE,2020-01-01T00:00Z,2090-01-01T00:00Z,20,g/kWh,generation\n")
-            given = ["--carbon", "FR,DE=690g/kWh@2024:generation:residual", "--price", "FR=0.058", "--factors", hours, "--wue", "1.8",
+            given = ["--carbon", "FR,DE=690g/kWh@2024:generation:residual", "--price", "FR=0.058", "--factors", hours, "--wue",
+                     "1.8,period=2025,source=a report, page 4",
                      "--pue", "1.4,period=2025,category=2,source=a report, page 3", "--embodied", "1312kg,life=4y,share=0.5,source=x"]
             file = os.path.join(d, "r.jmr")
 

@@ -77,7 +77,7 @@ static void by_hand(void **state)
           "FR=0.058,DE=0.091,ES=0.054");
     options(&o);
     o.pue.value = 1.4;
-    o.wue = 1.8;
+    assert_int_equal(jm_wue_parse("1.8,period=2025,source=annual report, p. 4", &o.wue, &err), 0);
     assert_int_equal(jm_embodied_parse("1000kg,life=4y,share=0.5", &o.embodied, &err), 0);
     begin(&s, "by hand");
     syn_report(&s, &o);
@@ -99,6 +99,8 @@ static void by_hand(void **state)
     NEAR(value(&s, "year.carbon", "FR"), 12264 * 40, 1e-5);
     /* water by the IT energy: 20 kJ x 1.8 L/kWh, without the PUE */
     NEAR(value(&s, "water.site", NULL), 0.01, 1e-5);
+    assert_non_null(strstr(find(&s, "water.site", NULL)->x.instrument,
+                           "times a WUE of 1.8 L/kWh (2025, annual report, p. 4), declared"));
     /* M = 1e6 g x 20 s / (4 x 365.25 d) x 0.5 = 0.0792202 g over 1000 tokens */
     NEAR(value(&s, "sci.per_mtok", "FR"), 311.111 + 79.2202, 1e-5);
     NEAR(value(&s, "sci.per_request", "FR"), (0.311111 + 0.0792202) / 5, 1e-5);

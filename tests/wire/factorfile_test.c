@@ -102,6 +102,145 @@ static void electricity_maps(void **state)
     assert_int_equal(set.f[1].kind, JM_FACTOR_LIFECYCLE);
 }
 
+/* Months are as long as the calendar has them, with or without the service's word; its forerunner's answer.
+ */
+static void electricity_maps_by_month(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        read_it("{\"zone\":\"FR\",\"temporalGranularity\":\"monthly\",\"data\":[{\"carbonIntensity\":50,"
+                "\"datetime\":\"2024-02-01T00:00:00.000Z\",\"isEstimated\":false}]}"),
+        0);
+    assert_true(set.f[0].step[0].t1 == H(2024, 3, 1, 0));
+    assert_int_equal(
+        read_it(
+            "{\"zone\":\"FR\",\"data\":[{\"carbonIntensity\":50,\"datetime\":\"2023-01-01T00:00:00.000Z\","
+            "\"temporalGranularity\":\"yearly\"}]}"),
+        0);
+    assert_true(set.f[0].step[0].t1 == H(2024, 1, 1, 0));
+    /* what begins inside a month is no month: the end is not known, and not guessed */
+    assert_int_equal(
+        read_it("{\"zone\":\"FR\",\"temporalGranularity\":\"weekly\",\"data\":[{\"carbonIntensity\":50,"
+                "\"datetime\":\"2024-02-05T00:00:00.000Z\"}]}"),
+        0);
+    assert_true(set.f[0].step[0].t1 == H(2024, 2, 12, 0));
+    assert_int_equal(
+        read_it("{\"_disclaimer\":\"x\",\"status\":\"ok\",\"countryCode\":\"FR\",\"data\":{\"datetime\":"
+                "\"2023-01-23T17:00:00.000Z\",\"carbonIntensity\":103,\"fossilFuelPercentage\":13.6},"
+                "\"units\":{\"carbonIntensity\":\"gCO2eq/kWh\"}}"),
+        0);
+    assert_string_equal(set.f[0].zone, "FR");
+    NEAR(mean(0, H(2023, 1, 23, 17), H(2023, 1, 23, 18)), 103);
+    /* Ember's monthly table; a month that is missing stays missing */
+    assert_int_equal(read_it("Area,ISO 3 code,Date,Category,Variable,Unit,Value\n"
+                             "France,FRA,2024-01-01,Power sector emissions,CO2 intensity,gCO2/kWh,40\n"
+                             "France,FRA,2024-02-01,Power sector emissions,CO2 intensity,gCO2/kWh,30\n"
+                             "France,FRA,2024-02-01,Electricity generation,Coal,TWh,1\n"
+                             "France,FRA,2024-04-01,Power sector emissions,CO2 intensity,gCO2/kWh,20\n"),
+                     0);
+    NEAR(mean(0, H(2024, 1, 1, 0), H(2024, 3, 1, 0)), (40.0 * 31 + 30.0 * 29) / 60);
+    NEAR(mean(0, H(2024, 4, 30, 0), H(2024, 5, 1, 0)), 20);
+    assert_true(isnan(mean(0, H(2024, 3, 31, 23), H(2024, 4, 1, 1))));
+}
+
+/* Tables of prices by the clock of central Europe: the hour that is there twice, that which is not there,
+ * quarters after hours, another auction, a decimal comma. 27 October 2024 02:00 CEST is 00:00 UTC; 31 March
+ * 2024 03:00 CEST is 01:00 UTC. */
+static void prices_of_tables(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        read_it(
+            "\"MTU (CET/CEST)\",\"Area\",\"Sequence\",\"Intraday Price (EUR/MWh)\",\"Day-ahead Price "
+            "(EUR/MWh)\"\n"
+            "\"27/10/2024 01:00:00 - 27/10/2024 02:00:00\",\"BZN|SE3\",\"Without Sequence\",\"\",\"50\"\n"
+            "\"27/10/2024 02:00:00 (CEST) - 27/10/2024 02:00:00 (CET)\",\"BZN|SE3\",\"Sequence "
+            "1\",\"9\",\"60\"\n"
+            "\"27/10/2024 02:00:00 (CET) - 27/10/2024 03:00:00\",\"BZN|SE3\",\"Sequence 1\",\"9\",\"70\"\n"
+            "\"27/10/2024 02:00:00 (CET) - 27/10/2024 03:00:00\",\"BZN|SE3\",\"Sequence 2\",\"9\",\"99\"\n"
+            "\"27/10/2024 03:00:00 - 27/10/2024 03:15:00\",\"BZN|SE3\",\"Sequence 1\",\"9\",\"80\"\n"
+            "\"27/10/2024 03:15:00 - 27/10/2024 03:30:00\",\"BZN|SE3\",\"Sequence 1\",\"9\",\"n/e\"\n"),
+        0);
+    assert_int_equal(set.n, 1);
+    assert_string_equal(set.f[0].zone, "SE-3");
+    assert_string_equal(set.f[0].unit, "EUR/kWh");
+    NEAR(mean(0, H(2024, 10, 26, 23), H(2024, 10, 27, 0)), 0.05);
+    NEAR(mean(0, H(2024, 10, 27, 0), H(2024, 10, 27, 1)), 0.06);
+    NEAR(mean(0, H(2024, 10, 27, 1), H(2024, 10, 27, 2)), 0.07);
+    NEAR(mean(0, H(2024, 10, 27, 2), H(2024, 10, 27, 2) + 900 * JM_NS_PER_S), 0.08);
+    assert_true(isnan(mean(0, H(2024, 10, 27, 2), H(2024, 10, 27, 3))));
+    assert_int_equal(read_it("MTU (CET/CEST);Day-ahead Price [EUR/MWh];Currency;BZN|FR\n"
+                             "31.03.2024 01:00 - 31.03.2024 02:00;1.010,5;EUR;\n"
+                             "31.03.2024 02:00 - 31.03.2024 03:00;;EUR;\n"
+                             "31.03.2024 03:00 - 31.03.2024 04:00;-20;EUR;\n"
+                             "27.10.2024 01:00 - 27.10.2024 02:00;n/e;EUR;\n"
+                             "27.10.2024 02:00 - 27.10.2024 03:00;-;EUR;\n"
+                             "27.10.2024 02:00 - 27.10.2024 03:00;70;EUR;\n"),
+                     0);
+    assert_string_equal(set.f[0].zone, "FR");
+    NEAR(mean(0, H(2024, 3, 31, 0), H(2024, 3, 31, 1)), 1.0105);
+    NEAR(mean(0, H(2024, 3, 31, 1), H(2024, 3, 31, 2)), -0.02);
+    NEAR(mean(0, H(2024, 10, 27, 1), H(2024, 10, 27, 2)), 0.07); /* the second of them */
+    assert_true(isnan(mean(0, H(2024, 10, 27, 0), H(2024, 10, 27, 1))));
+    refused("MTU (CET/CEST);Day-ahead Price [EUR/MWh];BZN|FR\n31.03.2024 02:00 - 31.03.2024 03:00;1;\n",
+            JM_EPARSE, "leaps over");
+    refused("MTU (UTC);Day-ahead Price [EUR/MWh];BZN|FR\n31.02.2024 02:00 - 31.03.2024 03:00;1;\n", JM_EPARSE,
+            "31.02.2024");
+    refused("MTU (UTC);Actual Total Load [MW] - BZN|FR\n31.03.2024 02:00 - 31.03.2024 03:00;1\n", JM_EPARSE,
+            "\"value\"");
+    assert_int_equal(read_it("Country,ISO3 Code,Datetime (UTC),Datetime (Local),Price (EUR/MWhe)\n"
+                             "France,FRA,2024-03-31 00:00:00,2024-03-31 01:00:00,12.5\n"
+                             "France,FRA,2024-03-31 01:00:00,2024-03-31 03:00:00,-3\n"),
+                     0);
+    NEAR(mean(0, H(2024, 3, 31, 0), H(2024, 3, 31, 2)), 0.00475);
+    assert_non_null(strstr(set.f[0].source, "Ember"));
+    assert_int_equal(read_it("HourUTC;HourDK;PriceArea;SpotPriceDKK;SpotPriceEUR\n"
+                             "2025-09-29 21:00:00;2025-09-29 23:00:00;DK1;678,5;91,10\n"
+                             "2025-09-29 20:00:00;2025-09-29 22:00:00;DK1;8141;1.093,90\n"),
+                     0);
+    assert_string_equal(set.f[0].zone, "DK-1");
+    NEAR(mean(0, H(2025, 9, 29, 20), H(2025, 9, 29, 22)), 0.5925);
+    refused(
+        "{\"object\":\"list\",\"data\":[{\"start_timestamp\":1561932000000,\"end_timestamp\":1561935600000,"
+        "\"marketprice\":28.98,\"unit\":\"Eur/MWh\"}]}",
+        JM_EUSAGE, "of which market");
+    refused("{\"unix_seconds\":[1704063600],\"price\":[10.5],\"unit\":\"EUR / MWh\"}", JM_EUSAGE,
+            "of which market");
+}
+
+#define SERIES(sequence, resolution, points)                                                                 \
+    "<TimeSeries><in_Domain.mRID>10Y1001A1001A82H</in_Domain.mRID><currency_Unit.name>EUR</"                 \
+    "currency_Unit.name>"                                                                                    \
+    "<price_Measure_Unit.name>MWH</price_Measure_Unit.name><curveType>A03</curveType>" sequence              \
+    "<Period><timeInterval><start>2025-10-01T22:00Z</start><end>2025-10-02T00:00Z</end></"                   \
+    "timeInterval><resolution>" resolution "</resolution>" points "</Period></TimeSeries>"
+#define SEQUENCE(n)                                                                                          \
+    "<classificationSequence_AttributeInstanceComponent.position>" n                                         \
+    "</classificationSequence_AttributeInstanceComponent.position>"
+#define PRICE(at, v)   "<Point><position>" at "</position><price.amount>" v "</price.amount></Point>"
+#define PRICES(series) "<Publication_MarketDocument><type>A44</type>" series "</Publication_MarketDocument>"
+
+/* One zone, several series: of the first auction, and of it the finest. */
+static void entsoe_auctions(void **state)
+{
+    (void)state;
+    int64_t t = H(2025, 10, 1, 22), quarter = 900 * JM_NS_PER_S;
+    assert_int_equal(read_it(PRICES(SERIES("", "PT60M", PRICE("1", "100"))
+                                        SERIES("", "PT15M", PRICE("1", "40") PRICE("3", "60")))),
+                     0);
+    NEAR(mean(0, t, t + 2 * quarter), 0.04);
+    NEAR(mean(0, t + 2 * quarter, t + 8 * quarter), 0.06);
+    assert_int_equal(set.f[0].n, 8);
+    assert_non_null(strstr(set.f[0].note, "2 values of other auctions or in coarser steps left out"));
+    assert_int_equal(read_it(PRICES(SERIES(SEQUENCE("2"), "PT15M", PRICE("1", "40"))
+                                        SERIES(SEQUENCE("1"), "PT60M", PRICE("1", "100")))),
+                     0);
+    NEAR(mean(0, t, t + 8 * quarter), 0.1);
+    /* twice the same auction, and not the same price: nobody can say which */
+    refused(PRICES(SERIES("", "PT60M", PRICE("1", "100")) SERIES("", "PT60M", PRICE("1", "90"))),
+            JM_ECONFLICT, "two rows say");
+}
+
 static void uk(void **state)
 {
     (void)state;
@@ -429,6 +568,9 @@ static int done(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(electricity_maps),
+                                       cmocka_unit_test(electricity_maps_by_month),
+                                       cmocka_unit_test(prices_of_tables),
+                                       cmocka_unit_test(entsoe_auctions),
                                        cmocka_unit_test(uk),
                                        cmocka_unit_test(watttime),
                                        cmocka_unit_test(entsoe),
