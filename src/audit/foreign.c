@@ -271,10 +271,11 @@ const struct jm_finding_kind jm_foreign_finding_table[] = {
 const struct jm_claim *jm_foreign_find(const struct jm_report *r, int window, const char *metric,
                                        const char *stat)
 {
-    for (size_t i = 0; i < r->n_claims; i++) {
-        const struct jm_claim *k = &r->claims[i];
+    size_t first = 0, n = window == -2 ? r->n_claims : jm_report_claims(r, window, &first);
+    for (size_t i = 0; i < n; i++) {
+        const struct jm_claim *k = &r->claims[window == -2 ? i : r->claim_order[first + i]];
         bool any = !stat && (!k->stat[0] || strcmp(k->stat, "mean") == 0 || strcmp(k->stat, "sum") == 0);
-        if ((window == -2 || k->window == window) && strcmp(k->metric, metric) == 0 && isfinite(k->claimed) &&
+        if (strcmp(k->metric, metric) == 0 && isfinite(k->claimed) &&
             (any || (stat && strcmp(k->stat, stat) == 0)) && !strstr(k->key, ".gpus."))
             return k;
     }

@@ -43,7 +43,9 @@ static int gpu_of(const char *key)
 static double window_seconds(const struct jm_report *r, int w)
 {
     double s = jm_foreign_claim(r, w, "duration", NULL);
-    return s > 0 ? s : w >= 0 ? jm_seconds_apart(r->windows[w].t1, r->windows[w].t0) : NAN;
+    if (!(s > 0))
+        s = w >= 0 ? jm_seconds_apart(r->windows[w].t1, r->windows[w].t0) : NAN;
+    return s > 1e-6 ? s : NAN; /* a window of 1 ns stands for a time that is not known */
 }
 
 int jm_foreign_energy_window(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
@@ -124,10 +126,11 @@ static int mean_of(struct jm_report *r, struct jm_err *err, int w, const char *m
     int n = 0;
     if (!total || gpu_of(total->key) >= 0)
         return 0;
-    for (size_t i = 0; i < r->n_claims; i++) {
-        const struct jm_claim *k = &r->claims[i];
+    size_t first, n_claims = jm_report_claims(r, w, &first);
+    for (size_t i = 0; i < n_claims; i++) {
+        const struct jm_claim *k = &r->claims[r->claim_order[first + i]];
         bool usual = !k->stat[0] || strcmp(k->stat, "mean") == 0 || strcmp(k->stat, "sum") == 0;
-        if (k->window != w || gpu_of(k->key) < 0 || !strstr(k->key, word) || !usual || !isfinite(k->value))
+        if (gpu_of(k->key) < 0 || !strstr(k->key, word) || !usual || !isfinite(k->value))
             continue;
         scale = strcmp(k->unit, "MJ") == 0                                 ? 1e6
                 : strcmp(k->unit, "mJ") == 0 || strcmp(k->unit, "mW") == 0 ? 1e-3

@@ -145,12 +145,13 @@ int jm_foreign_percentile(const struct jm_run *run, struct jm_report *r, struct 
         double n = jm_foreign_claim(r, w, "requests.ok", NULL), most = 0;
         jm_foreign_sum(run, r, w, &s);
         n = w >= 0 && s.ok ? (double)s.ok : n;
-        for (size_t i = 0; n > 0 && i < r->n_claims; i++) {
-            const struct jm_claim *k = &r->claims[i];
+        size_t first, n_claims = n > 0 ? jm_report_claims(r, w, &first) : 0;
+        for (size_t i = 0; i < n_claims; i++) {
+            const struct jm_claim *k = &r->claims[r->claim_order[first + i]];
             double q = quantile_number(k->stat);
             /* gaps are more than requests */
-            if (k->window != w || !(q > most) || !(q < 100) || !k->metric[0] ||
-                strncmp(k->metric, "itl.", 4) == 0 || n * (100 - q) / 100 >= 1)
+            if (!(q > most) || !(q < 100) || !k->metric[0] || strncmp(k->metric, "itl.", 4) == 0 ||
+                n * (100 - q) / 100 >= 1)
                 continue;
             most = q;
             worst = k;

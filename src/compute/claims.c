@@ -173,13 +173,60 @@ static double of_lengths(const struct jm_samples *s, const char *stat, double cl
     return x;
 }
 
+/* The results of each window as a chain, so that a file of many windows is looked through once, not once a
+ * claim. By window + 1: first and last; by result: the next one. Places are index + 1, 0 ends. */
+struct chains {
+    size_t windows, *first, *last, *next, cap, done;
+};
+
+static void chains_release(struct chains *h)
+{
+    free(h->first);
+    free(h->last);
+    free(h->next);
+}
+
+/* Takes in the results that came since. */
+static int chains_grow(struct chains *h, const struct jm_report *r, struct jm_err *err)
+{
+    if (!h->first) {
+        h->windows = r->n_windows + 1;
+        h->first = calloc(h->windows, sizeof *h->first);
+        h->last = calloc(h->windows, sizeof *h->last);
+        if (!h->first || !h->last)
+            return jm_err_set(err, JM_ENOMEM, "out of memory for the claims");
+    }
+    if (h->cap < r->n_results) {
+        size_t cap = 2 * r->n_results;
+        size_t *next = realloc(h->next, cap * sizeof *next);
+        if (!next)
+            return jm_err_set(err, JM_ENOMEM, "out of memory for the claims");
+        h->next = next;
+        h->cap = cap;
+    }
+    for (; h->done < r->n_results; h->done++) {
+        int window = r->results[h->done].window;
+        size_t at = window < 0 ? 0 : (size_t)window + 1;
+        h->next[h->done] = 0;
+        if (at >= h->windows)
+            continue;
+        *(h->last[at] ? &h->next[h->last[at] - 1] : &h->first[at]) = h->done + 1;
+        h->last[at] = h->done + 1;
+    }
+    return 0;
+}
+
 /* A result of ours about the same thing. */
-static double of_results(const struct jm_report *r, const struct jm_claim *k, bool energy_only)
+static double of_results(const struct jm_report *r, const struct chains *h, const struct jm_claim *k,
+                         bool energy_only)
 {
     double q = quantile_of(k->stat);
     bool whole = !k->stat[0] || strcmp(k->stat, "mean") == 0 || strcmp(k->stat, "sum") == 0;
-    for (size_t i = 0; (whole || isfinite(q)) && i < r->n_results; i++) {
-        const struct jm_result *x = &r->results[i];
+    size_t at = k->window < 0 ? 0 : (size_t)k->window + 1;
+    if ((!whole && !isfinite(q)) || at >= h->windows)
+        return NAN;
+    for (size_t i = h->first[at]; i; i = h->next[i - 1]) {
+        const struct jm_result *x = &r->results[i - 1];
         if (energy_only &&
             x->q.boundary == JM_B_NONE) /* rates of a window without requests are 0, and no answer */
             continue;
@@ -190,13 +237,14 @@ static double of_results(const struct jm_report *r, const struct jm_claim *k, bo
     return NAN;
 }
 
-static double compute_again(struct jm_calc *c, const struct jm_calc_window *w, const struct jm_claim *k)
+static double compute_again(struct jm_calc *c, const struct chains *h, const struct jm_calc_window *w,
+                            const struct jm_claim *k)
 {
     bool known;
     int l = jm_lat_find(k->metric);
     const struct jm_tally *t = w ? &w->tally : NULL;
     if (!w || !c->r->has_requests || t->done_ok + t->done_failed + t->done_aborted + t->scheduled == 0)
-        return of_results(c->r, k, true);
+        return of_results(c->r, h, k, true);
     if (l >= 0)
         return stat_of(w->lat[l].v, w->lat[l].n, k->stat, k->claimed);
     for (int g = 0; g < JM_GAP_COUNT; g++)
@@ -207,7 +255,7 @@ static double compute_again(struct jm_calc *c, const struct jm_calc_window *w, c
     if (strcmp(k->metric, "osl") == 0)
         return of_lengths(&w->tally.osl, k->stat, k->claimed);
     double v = of_tally(w, k, &known);
-    return known ? v : of_results(c->r, k, false);
+    return known ? v : of_results(c->r, h, k, false);
 }
 
 /* Files round: two digits behind the point are common, and 100 x the value is a whole number then. */
@@ -246,7 +294,7 @@ static int declare(struct jm_calc *c, const struct jm_calc_window *w, const stru
     return 0;
 }
 
-static int one(struct jm_calc *c, const struct jm_run_claim *from, struct jm_claim *k)
+static int one(struct jm_calc *c, struct chains *h, const struct jm_run_claim *from, struct jm_claim *k)
 {
     const struct jm_metric *m = from->metric[0] ? jm_metric_find(from->metric) : NULL;
     const char *unit = m ? m->unit : plain_unit(from->metric);
@@ -270,7 +318,10 @@ static int one(struct jm_calc *c, const struct jm_run_claim *from, struct jm_cla
         k->why = "the file has the key without a number";
     if (!isfinite(k->claimed))
         return 0;
-    k->again = compute_again(c, w, k);
+    int rc = chains_grow(h, c->r, c->err);
+    if (rc)
+        return rc;
+    k->again = compute_again(c, h, w, k);
     if (isnan(k->again)) {
         k->why = c->r->has_requests ? "the requests of the file do not hold what it rests on"
                                     : "the file holds no requests";
@@ -282,17 +333,46 @@ static int one(struct jm_calc *c, const struct jm_run_claim *from, struct jm_cla
     return 0;
 }
 
+/* 0: the whole file. A claim about a window that is not there is refused when the run is read. */
+static size_t place(const struct jm_report *r, size_t claim)
+{
+    int w = r->claims[claim].window;
+    return w < 0 || (size_t)w >= r->n_windows ? 0 : (size_t)w + 1;
+}
+
+/* By counting: as many places a window as it has claims. */
+static int order(struct jm_calc *c)
+{
+    struct jm_report *r = c->r;
+    size_t *at = calloc(r->n_windows + 2, sizeof *at);
+    if (!at)
+        return jm_err_set(c->err, JM_ENOMEM, "out of memory for the claims");
+    for (size_t i = 0; i < r->n_claims; i++)
+        at[place(r, i) + 1]++;
+    for (size_t i = 1; i < r->n_windows + 2; i++)
+        at[i] += at[i - 1];
+    for (size_t i = 0; i < r->n_claims; i++)
+        r->claim_order[at[place(r, i)]++] = i;
+    free(at);
+    return 0;
+}
+
 int jm_claims_make(struct jm_calc *c)
 {
     size_t n;
     const struct jm_run_claim *from = jm_run_claims(c->run, &n);
+    struct chains h = {0};
     int rc = 0;
     if (!n)
         return 0;
-    if (!(c->r->claims = jm_report_alloc(c->r, n * sizeof *c->r->claims)))
+    if (!(c->r->claims = jm_report_alloc(c->r, n * sizeof *c->r->claims)) ||
+        !(c->r->claim_order = jm_report_alloc(c->r, n * sizeof *c->r->claim_order)))
         return jm_err_set(c->err, JM_ENOMEM, "out of memory for %zu claims", n);
     for (size_t i = 0; !rc && i < n; i++)
-        rc = one(c, &from[i], &c->r->claims[i]);
+        rc = one(c, &h, &from[i], &c->r->claims[i]);
+    chains_release(&h);
+    if (rc)
+        return rc;
     c->r->n_claims = n;
-    return rc;
+    return order(c);
 }

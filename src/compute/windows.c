@@ -170,10 +170,15 @@ static int count_trials(struct jm_calc *c)
 
 const struct jm_calc_window *jm_windows_of(const struct jm_calc *c, int index)
 {
-    for (size_t i = 0; i < c->n_win; i++)
-        if (c->win[i].index == index)
-            return &c->win[i];
-    return NULL;
+    size_t lo = 0, hi = c->n_win; /* in the order of their index */
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (c->win[mid].index < index)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < c->n_win && c->win[lo].index == index ? &c->win[lo] : NULL;
 }
 
 int jm_windows_init(struct jm_calc *c)

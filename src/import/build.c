@@ -204,24 +204,43 @@ int jm_build_documents(const char *tool, const char *path, const char *out, cons
     return rc;
 }
 
+/* Open addressing in a power of two of places, half of them free at least: files have a plan a row, or one
+ * for all of their rows. */
+static struct jm_build_plan *plan_place(struct jm_build_plan *p, size_t cap, uint64_t hash)
+{
+    size_t i = (size_t)(hash ^ hash >> 32) & (cap - 1);
+    while (p[i].seen && p[i].hash != hash)
+        i = (i + 1) & (cap - 1);
+    return &p[i];
+}
+
+static bool grow_plans(struct jm_build *b)
+{
+    size_t cap = b->cap_plan ? 2 * b->cap_plan : 16;
+    struct jm_build_plan *p = calloc(cap, sizeof *p);
+    if (!p) {
+        set(b, jm_err_set(b->err, JM_ENOMEM, "out of memory for the plans of %s", b->f->path));
+        return false;
+    }
+    for (size_t i = 0; i < b->cap_plan; i++)
+        if (b->plan[i].seen)
+            *plan_place(p, cap, b->plan[i].hash) = b->plan[i];
+    free(b->plan);
+    b->plan = p;
+    b->cap_plan = cap;
+    return true;
+}
+
 int jm_build_repeat(struct jm_build *b, const char *plan)
 {
     uint64_t h = jm_build_hash(0, jm_span_of(plan));
-    int n = 0;
-    for (size_t i = 0; i < b->n_plan; i++)
-        n += b->plan[i] == h;
-    if (b->n_plan == b->cap_plan) {
-        size_t cap = b->cap_plan ? 2 * b->cap_plan : 16;
-        uint64_t *p = realloc(b->plan, cap * sizeof *p);
-        if (!p) {
-            set(b, jm_err_set(b->err, JM_ENOMEM, "out of memory for the plans of %s", b->f->path));
-            return n;
-        }
-        b->plan = p;
-        b->cap_plan = cap;
-    }
-    b->plan[b->n_plan++] = h;
-    return n;
+    if (2 * b->n_plan >= b->cap_plan && !grow_plans(b))
+        return 0;
+    struct jm_build_plan *p = plan_place(b->plan, b->cap_plan, h);
+    if (!p->seen)
+        b->n_plan++;
+    p->hash = h;
+    return p->seen++;
 }
 
 /* ---- claims

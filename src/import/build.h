@@ -26,7 +26,10 @@ struct jm_build {
     int64_t requests;
     struct jm_token_event *ev;
     size_t n_ev, cap_ev;
-    uint64_t *plan; /* hashes of the plans seen, for jm_build_repeat */
+    struct jm_build_plan { /* for jm_build_repeat: a plan by its hash, and how often it was seen */
+        uint64_t hash;
+        int seen; /* 0: a free place */
+    } * plan;
     size_t n_plan, cap_plan;
     uint64_t *ids; /* hashes of the requests' own ids, for jm_build_id */
     size_t n_ids, cap_ids;

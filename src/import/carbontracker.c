@@ -225,6 +225,8 @@ static void output_log(struct ct *c, const struct jm_ifile *f)
     double d;
     while (jm_span_line(&rest, &line)) {
         jm_ifile_used(f, line.p + line.n, &mark);
+        if (after(line, "The following components were found:", &s))
+            components(c, s);
         bool actual = after(line, "Actual consumption", &s),
              pred = !actual && after(line, "Predicted consumption", &s);
         if (actual || pred) {
@@ -294,11 +296,13 @@ static void facts(struct ct *c)
         if (gpu && p->n_devices)
             jm_build_env(b, "import.gpus", "%d", p->n_devices);
         if (p->seconds > 0) {
-            bool mean = p->n_devices > 1 && !p->listed;
+            bool mean = p->n_devices > 1 && !p->listed, whole = !mean && !p->missing;
             snprintf(key, sizeof key, "%s: power x duration", p->name);
-            jm_build_energy_claim(b, key, gpu && !mean ? "energy" : "", "sum", p->joules, "J",
-                                  "the log's mean power x duration, added over its epochs, without PUE",
-                                  gpu && !mean ? "gpu" : "");
+            jm_build_energy_claim(b, key, gpu && whole ? "energy" : "", "sum", p->joules, "J",
+                                  p->missing
+                                      ? "the log's mean power x duration of the epochs that have one"
+                                      : "the log's mean power x duration, added over its epochs, without PUE",
+                                  gpu && whole ? "gpu" : "");
             if (mean)
                 jm_build_env(b, "import.energy.gpu_mean",
                              "%d devices (%s) and one power: CarbonTracker takes the mean over devices "
@@ -311,18 +315,30 @@ static void facts(struct ct *c)
                          "%lld epochs without a power of %s: too short for one look; they "
                          "count as 0 W",
                          (long long)p->missing, p->name);
-        if (strcmp(p->name, "cpu") == 0 && p->devices[0] && !strstr(p->devices, "cpu:") &&
-            !strstr(p->devices, "package"))
+        if (strcmp(p->name, "cpu") == 0 && strcmp(p->devices, "CPU") == 0)
+            jm_build_env(b, "import.modelled",
+                         "cpu (CPU): powermetrics of a Mac, whose powers Apple itself calls estimates");
+        else if (strcmp(p->name, "cpu") == 0 && p->devices[0] && !strstr(p->devices, "cpu:") &&
+                 !strstr(p->devices, "package"))
             jm_build_env(b, "import.modelled",
                          "cpu (%.100s): no RAPL package but a name, which CarbonTracker counts with half "
                          "its TDP",
                          p->devices);
     }
-    if (!c->n_part || (c->n_part == 1 && strcmp(c->part[0].name, "cpu") == 0))
-        jm_build_env(b, "import.without.gpu", "%s",
-                     c->n_part ? "no GPU among the components" : "the log of the powers is not there");
+    if (c->n_part == 1 && strcmp(c->part[0].name, "cpu") == 0)
+        jm_build_env(b, "import.without.gpu", "no GPU among the components");
+    else if (c->n_part == 1 && strcmp(c->part[0].name, "gpu") == 0)
+        jm_build_env(b, "import.without.host", "GPUs are the only components that were found");
+    else if (!c->n_part)
+        jm_build_missing(b, "components",
+                         "whether GPU and CPU are in the energy stands in the beginning of "
+                         "the log, which is not there");
     if (isfinite(c->pue))
         jm_build_env(b, "import.pue", "%.4g, in actual and predicted energy; not in the powers", c->pue);
+    else if (isfinite(c->actual.kwh) && !complete)
+        jm_build_env(b, "import.pue",
+                     "in actual and predicted energy; the log does not name it (CarbonTracker takes 1.58, "
+                     "earlier 1.55 to 1.67)");
     if (complete && isfinite(c->actual.kwh) && joules > 0 && c->actual.epochs == c->epochs) {
         double ratio = c->actual.kwh * 3.6e6 / joules;
         jm_build_claim(b, "actual energy / (power x duration)", "", "", ratio, "", "the PUE that was used");

@@ -30,21 +30,27 @@ enum col {
     GPU,
     RAM,
     TOTAL,
-    COUNTRY,
+    NAME,
     ISO,
     MODE,
     GPUS,
     GPU_MODEL,
     PUE,
     WATER,
+    CPU_LOAD,
     COLS
 };
-static const char *const names[COLS] = {
-    "timestamp",        "project_name",   "run_id",     "task_name",       "duration",
-    "emissions",        "emissions_rate", "cpu_power",  "gpu_power",       "ram_power",
-    "cpu_energy",       "gpu_energy",     "ram_energy", "energy_consumed", "country_name",
-    "country_iso_code", "tracking_mode",  "gpu_count",  "gpu_model",       "pue",
-    "water_consumed"};
+static const char *const names[COLS] = {"timestamp",      "project_name",
+                                        "run_id",         "task_name",
+                                        "duration",       "emissions",
+                                        "emissions_rate", "cpu_power",
+                                        "gpu_power",      "ram_power",
+                                        "cpu_energy",     "gpu_energy",
+                                        "ram_energy",     "energy_consumed",
+                                        "country_name",   "country_iso_code",
+                                        "tracking_mode",  "gpu_count",
+                                        "gpu_model",      "pue",
+                                        "water_consumed", "cpu_utilization_percent"};
 
 struct seen { /* of a run and task, by hash: its last row */
     uint64_t id;
@@ -59,7 +65,7 @@ struct cc {
     size_t n_seen, cap;
     int64_t rows, stamp; /* stamp: the last time in the file, -1 */
     struct jm_table_note twice, grew, parts, pue, pue_twice, modelled, zero, negative, machine, no_gpu, date,
-        last, mix;
+        last, cut;
     bool told;
 };
 
@@ -77,12 +83,45 @@ static uint64_t id_of(const struct cc *c)
     return h ? h : 1;
 }
 
+static void columns(struct cc *c)
+{
+    for (int i = 0; i < COLS; i++)
+        c->col[i] = jm_table_col(&c->t, names[i]);
+}
+
 static int open_table(struct cc *c, const struct jm_ifile *f, struct jm_err *err)
 {
     int rc = jm_table_open(&c->t, f, err);
-    for (int i = 0; !rc && i < COLS; i++)
-        c->col[i] = jm_table_col(&c->t, names[i]);
+    c->t.follow = true;
+    if (!rc)
+        columns(c);
     return rc;
+}
+
+/* 1: a row, 0: the end. Files of several versions put one behind the other have a head each. */
+static int next_row(struct cc *c, const struct jm_ifile *f, struct jm_err *err)
+{
+    int64_t before = c->t.changed;
+    int rc = jm_table_row(&c->t, f, err);
+    if (c->t.changed != before)
+        columns(c);
+    return rc;
+}
+
+/* A row of another length than its head whose duration or energy is no number, or whose country has no code:
+ * a version with other columns wrote it, or it is cut. */
+static bool shifted(const struct cc *c)
+{
+    double v;
+    struct jm_span iso = jm_table_span(&c->t, c->col[ISO]);
+    if (c->t.n == c->t.n_head)
+        return false;
+    if (!num(c, DURATION, &v) || !num(c, TOTAL, &v) || iso.n > 3)
+        return true;
+    for (size_t i = 0; i < iso.n; i++)
+        if (iso.p[i] < 'A' || iso.p[i] > 'Z')
+            return true;
+    return c->col[NAME] >= 0 && num(c, NAME, &v);
 }
 
 static int by_id(const void *a, const void *b)
@@ -103,10 +142,14 @@ static int by_row(const void *a, const void *b)
 static int look(struct cc *c, const struct jm_ifile *f, struct jm_err *err)
 {
     int rc = open_table(c, f, err), more = 0;
-    while (!rc && (more = jm_table_row(&c->t, f, err)) > 0) {
+    while (!rc && (more = next_row(c, f, err)) > 0) {
         double e;
         int64_t at;
         bool zone;
+        if (shifted(c)) {
+            jm_table_note(&c->cut, "row %lld", (long long)++c->rows);
+            continue;
+        }
         if (jm_build_date(jm_table_span(&c->t, c->col[STAMP]), &at, &zone) && at > c->stamp)
             c->stamp = at;
         if (c->n_seen == c->cap) {
@@ -124,7 +167,8 @@ static int look(struct cc *c, const struct jm_ifile *f, struct jm_err *err)
     if (rc || more < 0)
         return rc ? rc : more;
     if (!c->n_seen)
-        return jm_err_set(err, JM_EPARSE, "%s holds column names and no row", f->path);
+        return jm_err_set(err, JM_EPARSE, "%s holds column names and no row%s", f->path,
+                          c->cut.n ? " that fits them" : "");
     qsort(c->seen, c->n_seen, sizeof *c->seen, by_id);
     size_t k = 0;
     for (size_t i = 0; i < c->n_seen; i++) {
@@ -143,7 +187,18 @@ static int look(struct cc *c, const struct jm_ifile *f, struct jm_err *err)
     return 0;
 }
 
-/* A part whose energy is its power times the duration, to the last digits, was not measured. */
+/* Digits behind leading zeros: a TDP or a forced power has few, a mean of readings about 16. */
+static bool few_digits(struct jm_span s)
+{
+    int n = 0;
+    for (size_t i = 0; i < s.n && s.p[i] != 'e' && s.p[i] != 'E'; i++)
+        n += s.p[i] >= '1' && s.p[i] <= '9' ? 1 : n > 0 && s.p[i] == '0';
+    return n <= 6;
+}
+
+/* A part whose energy is its power times the duration was not measured where the power is a round number: in
+ * 3.x the power is the mean over the run, and its product with the duration is near the energy of a counter
+ * too. Without a counter a CPU is a tenth of its TDP, a whole number of watts, and up with the load. */
 static void model_of(struct cc *c, enum col w, enum col e, double seconds, double total, const char *what)
 {
     double watts, kwh;
@@ -153,12 +208,17 @@ static void model_of(struct cc *c, enum col w, enum col e, double seconds, doubl
     if (e == RAM)
         jm_table_note(&c->modelled, "ram_energy, %.3g %% of the total, is a model of %.4g W (watts a DIMM)",
                       share, watts);
-    else if (fabs(kwh * 3.6e6 / (watts * seconds) - 1) < 0.002)
+    else if (fabs(kwh * 3.6e6 / (watts * seconds) - 1) < 0.002 && few_digits(jm_table_span(&c->t, c->col[w])))
         jm_table_note(
             &c->modelled,
             "%s, %.3g %% of the total, is %.5g W x %.6g s to the last digits: a constant (half a TDP, or a "
             "forced power), no counter",
             what, share, watts, seconds);
+    else if (e == CPU && c->col[CPU_LOAD] >= 0 && watts < 100 && fabs(10 * watts - round(10 * watts)) < 5e-5)
+        jm_table_note(&c->modelled,
+                      "%s, %.3g %% of the total, is of %.9g W, a tenth of a TDP of %.0f W: a model of the "
+                      "load, no counter",
+                      what, share, watts, 10 * watts);
     else if (e == CPU && fabs(kwh * 3.6e6 / (watts * seconds) - 1) > 0.2)
         jm_table_note(&c->last, "cpu_power is %.4g W, cpu_energy over the duration %.4g W", watts,
                       kwh * 3.6e6 / seconds);
@@ -187,11 +247,16 @@ static void claims(struct cc *c, struct jm_build *b, double seconds)
                                   "GPU counters (NVML, amdsmi), end less start; the PUE taken off again",
                                   "gpu");
     } else {
-        jm_table_note(&c->no_gpu, "%s",
-                      c->col[GPU] < 0 ? "the file has no column of the GPU" : "no GPU was seen");
+        if (c->col[GPU] >= 0)
+            jm_table_note(&c->no_gpu, "no GPU was seen");
+        else if (total > 0)
+            jm_table_note(&c->modelled,
+                          "energy_consumed of version 1 has no parts in the file: what of it is a GPU's, and "
+                          "what comes from a table of TDPs, is not said");
     }
     if (isfinite(cpu))
-        jm_build_claim(b, "cpu_energy", "", "sum", cpu, "kWh", "RAPL, or a constant of the CPU's TDP");
+        jm_build_claim(b, "cpu_energy", "", "sum", cpu, "kWh",
+                       "RAPL, or a model of the CPU's TDP and load: the file does not say");
     if (isfinite(ram))
         jm_build_claim(b, "ram_energy", "", "sum", ram, "kWh", "estimate: watts a DIMM");
     if (isfinite(total))
@@ -297,6 +362,10 @@ static void facts(struct cc *c, struct jm_build *b)
     jm_table_told(b, "import.without.gpu", &c->no_gpu, "rows");
     jm_table_told(b, "import.power.last", &c->last, "rows");
     jm_table_told(b, "import.rows.date", &c->date, "rows");
+    jm_table_told(b, "import.rows.cut", &c->cut, "rows do not fit their head, by another version or cut");
+    if (c->t.changed)
+        jm_build_env(b, "import.heads", "%lld heads with other columns, each for the rows behind it",
+                     (long long)c->t.changed + 1);
     if (c->t.short_rows)
         jm_build_env(b, "import.rows.short",
                      "%lld rows have another number of fields than the head; CodeCarbon leaves out columns "
@@ -335,7 +404,7 @@ static int import(const char *path, const char *out, const struct jm_import_opts
         rc = jm_build_begin(&b, "codecarbon", &f, o, out, c->stamp >= 0 ? c->stamp : f.mtime_ns, err);
         if (!b.rc)
             b.rc = open_table(c, &f, b.err);
-        for (int64_t n = 0; !b.rc && at < c->n_seen && (more = jm_table_row(&c->t, &f, b.err)) > 0; n++) {
+        for (int64_t n = 0; !b.rc && at < c->n_seen && (more = next_row(c, &f, b.err)) > 0; n++) {
             if (c->seen[at].row != n)
                 continue;
             at++;
@@ -362,7 +431,7 @@ static int sniff(const struct jm_probe *p)
 
 const struct jm_importer jm_import_codecarbon = {
     .name = "codecarbon",
-    .summary = "CodeCarbon emissions.csv (2.x, 3.x; emissions_*.csv of tasks)",
+    .summary = "CodeCarbon emissions.csv (1.x to 3.x; emissions_*.csv of tasks)",
     .reads = "A window a run with its energies, powers, emissions and duration as claims; of rows with one "
              "run_id the last "
              "(flush() and a second stop() write a run again). The GPU's energy is that of the boards; "

@@ -296,6 +296,11 @@ static void benchmark(struct ml *m, struct jm_build *b, const struct jm_jtoken *
             at = b->f->mtime_ns;
         t0 = s0 >= 0 && s0 < at - ns ? s0 : at > ns ? at - ns : 0;
     }
+    if (!ns)
+        ns = stamp(b->f, doc, "entire_benchmark_measurement.time");
+    ns = ns > 0 ? ns : 0;
+    if (!ns)
+        jm_build_missing(b, "duration", "the file does not say how long it was measured");
     jm_build_window(b, 0, "whole benchmark", t0, ns);
     if (jm_jmember(b->f, doc, "results", &list) && list.type == JM_J_ARRAY) {
         jm_jiter_init(&it, b->f, &list);
@@ -312,7 +317,10 @@ static void benchmark(struct ml *m, struct jm_build *b, const struct jm_jtoken *
     }
     bool steady = jm_jmember(b->f, doc, "steady_state_energy", &v);
     if (steady)
-        jm_build_window(b, 0, "steady state", s0 >= 0 ? s0 : t0, s0 >= 0 && s1 > s0 ? s1 - s0 : sns);
+        jm_build_window(b, 0, "steady state", s0 >= 0 ? s0 : t0,
+                        s0 >= 0 && s1 > s0 ? s1 - s0
+                        : sns              ? sns
+                                           : ns);
     int last = b->window;
     jm_jiter_init(&it, b->f, doc);
     while (!b->rc && (rc = jm_jiter_next(&it, &key, &v, b->err)) > 0) {
@@ -366,7 +374,10 @@ static void configuration(struct jm_build *b, const struct jm_jtoken *c, const c
     snprintf(name, sizeof name, "%d: %.60s%s%.40s%s%.10s%s%.10s", n, id[0] ? id : model, gpu[0] ? ", " : "",
              gpu, gpus[0] ? " x " : "", gpus, seqs[0] ? ", batch " : "", seqs);
     jm_text_plain(name, strlen(name), false);
-    jm_build_window_after(b, 0, name, b->f->mtime_ns, 0);
+    int64_t ns = seconds(b->f, c, "Batch latency (s)");
+    jm_build_window_after(b, 0, name, b->f->mtime_ns, ns);
+    if (!ns)
+        jm_build_missing(b, "duration", "the leaderboard does not say how long it was measured");
     jm_build_claims(b, c, board, "");
     if (n == 1) {
         jm_build_env(b, "endpoint.model", "%s", id[0] ? id : model);
@@ -415,7 +426,6 @@ static void leaderboard(struct jm_build *b, const struct jm_jtoken *doc)
                      "energy per token is of the steady state, latencies are of the whole run");
     }
     jm_build_env(b, "import.without.host", "ML.ENERGY's figures are of GPUs only");
-    jm_build_missing(b, "duration", "the leaderboard does not say how long it was measured");
     jm_build_missing(b, "requests",
                      "the leaderboard holds figures; their requests are in the benchmark's results.json");
 }
@@ -441,7 +451,8 @@ static int import(const char *path, const char *out, const struct jm_import_opts
     bool bench = rc > 0 && (jm_jmember(&m->l.f, &doc, "steady_state_energy", &v) ||
                             jm_jmember(&m->l.f, &doc, "entire_benchmark_measurement", &v) ||
                             jm_jmember(&m->l.f, &doc, "results", &v));
-    bool power = bench && jm_jpath(&m->l.f, &doc, "timeline.power", &v) && v.type == JM_J_OBJECT;
+    bool images = rc > 0 && jm_jmember(&m->l.f, &doc, "iteration_energy_measurements", &v);
+    bool power = bench && !images && jm_jpath(&m->l.f, &doc, "timeline.power", &v) && v.type == JM_J_OBJECT;
     bool index =
         rc > 0 && !bench && jm_jmember(&m->l.f, &doc, "models", &v) && jm_jmember(&m->l.f, &doc, "tasks", &v);
     if (rc <= 0 || index) {
@@ -472,7 +483,9 @@ static int import(const char *path, const char *out, const struct jm_import_opts
         struct jm_build b;
         jm_build_begin(&b, "ml-energy", &m->l.f, o, out, m->l.f.mtime_ns, err);
         jm_build_env(&b, "import.date_from", "modification time of the file");
-        if (!b.rc && bench)
+        if (!b.rc && images)
+            jm_ml_energy_images(&b, &doc);
+        else if (!b.rc && bench)
             benchmark(NULL, &b, &doc);
         else if (!b.rc)
             leaderboard(&b, &doc);
@@ -493,13 +506,15 @@ static int sniff(const struct jm_probe *p)
                      {"steady_state_measurement", 20},
                      {"entire_benchmark_measurement", 20},
                      {NULL, 0}},
+        images[] = {{"iteration_energy_measurements[].gpu_energy", 90}, {NULL, 0}},
         task[] = {{"configurations[].energy_per_token_joules", 0}, {"configurations", 90}, {NULL, 0}},
         image[] = {{"configurations[].energy_per_image_joules", 0}, {"configurations", 90}, {NULL, 0}},
         video[] = {{"configurations[].energy_per_video_joules", 0}, {"configurations", 90}, {NULL, 0}},
         index[] = {{"models", 0}, {"tasks", 0}, {"last_updated", 70}, {NULL, 0}},
         old[] = {{"Energy/req (J)", 90}, {NULL, 0}}, olds[] = {{"[].Energy/req (J)", 90}, {NULL, 0}},
         batch[] = {{"Batch energy (J)", 90}, {NULL, 0}}, batches[] = {{"[].Batch energy (J)", 90}, {NULL, 0}};
-    const struct jm_probe_mark *const all[] = {results, task, image, video, index, old, olds, batch, batches};
+    const struct jm_probe_mark *const all[] = {results, images, task, image, video,
+                                               index,   old,    olds, batch, batches};
     int best = 0;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         int s = jm_probe_score(p, all[i]);

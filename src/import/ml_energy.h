@@ -8,4 +8,7 @@
 extern const char *const jm_ml_energy_head[];
 int jm_ml_energy_csv(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err);
 
+/* ml_energy_images.c: results.json of the diffusion benchmark. */
+void jm_ml_energy_images(struct jm_build *b, const struct jm_jtoken *doc);
+
 #endif

@@ -46,7 +46,8 @@ int jm_table_open(struct jm_table *t, const struct jm_ifile *f, struct jm_err *e
         continue;
     t->sep = separator(jm_span_sub(line, 0, 65536));
     t->n_head = t->n = t->mark = 0;
-    t->short_rows = t->headers = 0;
+    t->short_rows = t->headers = t->changed = 0;
+    t->follow = false;
     jm_csv_init(&t->csv, f->text, t->sep);
     do
         rc = jm_csv_row(&t->csv, t->head, JM_TABLE_COLUMNS, &t->n_head, &why);
@@ -54,6 +55,27 @@ int jm_table_open(struct jm_table *t, const struct jm_ifile *f, struct jm_err *e
     if (rc < 0)
         return jm_err_set(err, JM_EPARSE, "%s, %s", f->path, why.text);
     return rc ? 0 : jm_err_set(err, JM_EPARSE, "%s holds no line of column names", f->path);
+}
+
+/* A head inside the file: the first or second name stands where it stood, and at least three cells, and half
+ * of them, are names of columns. Numbers are none. */
+static bool head_again(const struct jm_table *t)
+{
+    size_t n = 0, named = 0;
+    bool place = false;
+    for (size_t i = 0; i < 2 && i < t->n && i < t->n_head && !place; i++)
+        place = jm_span_trim(t->f[i].raw).n &&
+                jm_span_ieq(jm_span_trim(t->f[i].raw), jm_span_trim(t->head[i].raw));
+    for (size_t i = 0; place && i < t->n; i++) {
+        struct jm_span s = jm_span_trim(t->f[i].raw);
+        named += s.n > 0;
+        for (size_t k = 0; s.n && k < t->n_head; k++)
+            if (jm_span_ieq(s, jm_span_trim(t->head[k].raw))) {
+                n++;
+                break;
+            }
+    }
+    return n >= 3 && 2 * n >= named;
 }
 
 int jm_table_row(struct jm_table *t, const struct jm_ifile *f, struct jm_err *err)
@@ -72,6 +94,13 @@ int jm_table_row(struct jm_table *t, const struct jm_ifile *f, struct jm_err *er
             jm_span_eq(t->f[t->n - 1].raw, t->head[t->n - 1].raw) &&
             (t->n < 3 || jm_span_eq(t->f[1].raw, t->head[1].raw))) {
             t->headers++;
+            continue;
+        }
+        if (t->follow && head_again(t)) {
+            memcpy(t->head, t->f, t->n * sizeof *t->f);
+            t->n_head = t->n;
+            t->headers++;
+            t->changed++;
             continue;
         }
         t->short_rows += t->n != t->n_head;

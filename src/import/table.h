@@ -17,13 +17,16 @@ struct jm_table {
     size_t n_head, n; /* of the head, of the row */
     char sep;
     int64_t short_rows, headers; /* rows with another number of fields; heads that came again */
+    bool follow;     /* set after opening: a head inside the file with other columns holds from there on */
+    int64_t changed; /* how many did */
     size_t mark;
 };
 
 /* Reads the head. JM_EPARSE: there is none. */
 int jm_table_open(struct jm_table *t, const struct jm_ifile *f, struct jm_err *err);
-/* 1: a row; 0: the end. Blank lines and heads that come again are passed over. A row of another length is
- * given, and counted. */
+/* 1: a row; 0: the end. Blank lines and heads that come again are passed over: the columns of files that were
+ * put one behind the other are looked up anew where t->changed has grown. A row of another length is given,
+ * and counted. */
 int jm_table_row(struct jm_table *t, const struct jm_ifile *f, struct jm_err *err);
 int jm_table_col(const struct jm_table *t, const char *name); /* -1: there is none; upper case is lower */
 /* False: no such column in this row, or no number in it. */

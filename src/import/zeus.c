@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "import/held.h"
 #include "import/table.h"
+#include "import/zeus_json.h"
 
 #include "base/banned.h"
 
@@ -178,7 +179,7 @@ struct line {
 };
 
 /* Which columns hold power, and of which GPU. */
-static bool columns(struct line *z)
+static bool columns(struct line *z, bool named)
 {
     static const char *const long_names[] = {"power_mw", "power", "power_w", "power_watts"};
     z->time = time_col(&z->t);
@@ -201,6 +202,10 @@ static bool columns(struct line *z)
             index_of(s, "gpu", "_power_w") >= 0 || index_of(s, "", "") >= 0 || index_of(s, "gpu", "") >= 0)
             z->watts[z->n_watts++] = (int)i;
     }
+    /* the first PowerMonitor had a file a GPU, with "Time,Power": anybody's columns, so that it must be said
+     */
+    if (!z->n_watts && named && (z->watts[0] = jm_table_col(&z->t, "power")) >= 0)
+        z->n_watts = 1;
     return z->time >= 0 && z->n_watts > 0;
 }
 
@@ -231,7 +236,7 @@ static int64_t step_of(struct line *z, const struct jm_ifile *f)
 {
     int64_t step = INT64_MAX, t, last = -1;
     bool zone;
-    if (jm_table_open(&z->t, f, NULL) || !columns(z))
+    if (jm_table_open(&z->t, f, NULL) || !columns(z, true))
         return 0;
     while (jm_table_row(&z->t, f, NULL) > 0) {
         if (!jm_devlog_time(jm_table_span(&z->t, z->time), &t, &zone))
@@ -248,7 +253,7 @@ static bool repeats(struct line *z, const struct jm_ifile *f)
 {
     char last[JM_TABLE_COLUMNS > 64 ? 64 : 1][32];
     memset(last, 0, sizeof last);
-    if (jm_table_open(&z->t, f, NULL) || !columns(z) || z->gpu >= 0)
+    if (jm_table_open(&z->t, f, NULL) || !columns(z, true) || z->gpu >= 0)
         return false;
     while (jm_table_row(&z->t, f, NULL) > 0) {
         bool all = z->n_watts > 0;
@@ -277,7 +282,7 @@ static int import_power(const char *path, const char *out, const struct jm_impor
     z->step = l.b.rc || plain ? 0 : step_of(z, &l.f);
     if (!l.b.rc)
         l.b.rc = jm_table_open(&z->t, &l.f, l.b.err);
-    if (!l.b.rc && !columns(z))
+    if (!l.b.rc && !columns(z, true))
         jm_build_fail(&l.b, "%s has no column of time and power", path);
     int64_t t, end = -1;
     while (!l.b.rc && (more = jm_table_row(&z->t, &l.f, l.b.err)) > 0) {
@@ -323,7 +328,7 @@ static bool is_power(const struct jm_probe *p)
 {
     struct jm_ifile line = {.path = p->path, .text = p->line};
     struct line *z = p->f && !p->json && !p->dir && !p->sqlite && p->line.n ? calloc(1, sizeof *z) : NULL;
-    bool is = z && jm_table_open(&z->t, &line, NULL) == 0 && z->t.n_head < 300 && columns(z);
+    bool is = z && jm_table_open(&z->t, &line, NULL) == 0 && z->t.n_head < 300 && columns(z, false);
     free(z);
     return is;
 }
@@ -331,7 +336,7 @@ static bool is_power(const struct jm_probe *p)
 static int sniff(const struct jm_probe *p)
 {
     static const char *const need[] = {"start_time", "window_name", "elapsed_time", NULL};
-    return jm_table_looks(p, need) ? 95 : is_power(p) ? 60 : 0;
+    return p->json ? jm_zeus_json_sniff(p) : jm_table_looks(p, need) ? 95 : is_power(p) ? 70 : 0;
 }
 
 static int import(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err)
@@ -346,15 +351,18 @@ static int import(const char *path, const char *out, const struct jm_import_opts
         return rc;
     }
     jm_probe_look(p, path, &f);
-    bool windows = jm_table_looks(p, need);
+    bool windows = jm_table_looks(p, need), json = p->json;
     free(p);
     jm_ifile_close(&f);
-    return windows ? import_windows(path, out, o, err) : import_power(path, out, o, err);
+    return json      ? jm_zeus_json_import(path, out, o, err)
+           : windows ? import_windows(path, out, o, err)
+                     : import_power(path, out, o, err);
 }
 
 const struct jm_importer jm_import_zeus = {
     .name = "zeus",
-    .summary = "Zeus: ZeusMonitor's log_file (a row a window), PowerMonitor timelines as CSV",
+    .summary = "Zeus: ZeusMonitor's log_file (a row a window), PowerMonitor timelines as CSV, "
+               "Measurement and power limit profile as JSON",
     .reads =
         "Each window with the energy of every GPU and of all of them as claims. Timelines: power of every "
         "GPU as readings; "

@@ -52,6 +52,25 @@ void jm_report_free(struct jm_report *r)
     free(r);
 }
 
+size_t jm_report_claims(const struct jm_report *r, int window, size_t *first)
+{
+    size_t at[2];
+    for (int side = 0; side < 2; side++) {
+        size_t lo = 0, hi = r->n_claims;
+        while (lo < hi) {
+            size_t mid = lo + (hi - lo) / 2;
+            int w = r->claims[r->claim_order[mid]].window;
+            if (side ? w <= window : w < window)
+                lo = mid + 1;
+            else
+                hi = mid;
+        }
+        at[side] = lo;
+    }
+    *first = at[0];
+    return at[1] - at[0];
+}
+
 void *jm_report_alloc(struct jm_report *r, size_t n)
 {
     struct block *b = r->arena;

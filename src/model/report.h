@@ -401,6 +401,7 @@ struct jm_report {
     struct jm_request_totals requests;
     struct jm_claim *claims; /* of an imported run */
     size_t n_claims;
+    size_t *claim_order; /* indices of the claims by window, those of a window as they stand */
     bool has_requests;
     struct jm_ladder *ladder;  /* NULL: the run has no levels of load */
     struct jm_factor *factors; /* what energies were multiplied by, without their steps */
@@ -434,6 +435,8 @@ int jm_report_new(struct jm_report **out, struct jm_err *err);
 void jm_report_free(struct jm_report *r);
 /* Memory that lives as long as the report; NULL when out of memory. Zeroed. */
 void *jm_report_alloc(struct jm_report *r, size_t n);
+/* The claims about a window (-1: the whole file): claim_order[first] to claim_order[first + n - 1]. */
+size_t jm_report_claims(const struct jm_report *r, int window, size_t *first);
 /* Formatted text in the arena; NULL when out of memory. */
 const char *jm_report_text(struct jm_report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Appends; the returned row is initialised (window -1, NANs, no value) and stays valid until the next call.
