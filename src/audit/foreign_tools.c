@@ -161,6 +161,10 @@ int jm_foreign_denominator(const struct jm_run *run, struct jm_report *r, struct
         {"import.denominator", "energy.denominator", JM_SEV_WARNING,
          "tokens per joule in the file counts prompt and output tokens together: it is not comparable with "
          "one of output tokens"},
+        {"import.denominator.assumed", "energy.denominator", JM_SEV_WARNING,
+         "the tokens that the energy was divided by are the most that were allowed, not those that came: "
+         "where "
+         "an answer ended earlier the figure is too good"},
         {"import.tokens.floor", "energy.tokens_floor", JM_SEV_ERROR,
          "the energy was divided by a single token: none came in the window, and 1 was put in the place of "
          "0"},

@@ -214,7 +214,8 @@ static void model_of(struct cc *c, enum col w, enum col e, double seconds, doubl
             "%s, %.3g %% of the total, is %.5g W x %.6g s to the last digits: a constant (half a TDP, or a "
             "forced power), no counter",
             what, share, watts, seconds);
-    else if (e == CPU && c->col[CPU_LOAD] >= 0 && watts < 100 && fabs(10 * watts - round(10 * watts)) < 5e-5)
+    else if (e == CPU && c->col[CPU_LOAD] >= 0 && watts < 100 &&
+             !few_digits(jm_table_span(&c->t, c->col[w])) && fabs(10 * watts - round(10 * watts)) < 5e-5)
         jm_table_note(&c->modelled,
                       "%s, %.3g %% of the total, is of %.9g W, a tenth of a TDP of %.0f W: a model of the "
                       "load, no counter",

@@ -31,6 +31,7 @@ extern const struct jm_importer jm_import_inference_perf;
 extern const struct jm_importer jm_import_codecarbon, jm_import_carbontracker, jm_import_zeus;
 extern const struct jm_importer jm_import_ml_energy, jm_import_ai_energy_score;
 extern const struct jm_importer jm_import_tokenpowerbench, jm_import_alumet, jm_import_scaphandre;
+extern const struct jm_importer jm_import_optimum;
 extern const struct jm_importer jm_import_sim_node;
 extern const struct jm_importer jm_import_nvidia_smi, jm_import_dcgmi, jm_import_prometheus;
 extern const struct jm_importer jm_import_amd_smi, jm_import_rocm_smi, jm_import_hl_smi;
@@ -67,6 +68,7 @@ const struct jm_importer *const jm_importers[] = {
     &jm_import_zeus,
     &jm_import_ml_energy,
     &jm_import_ai_energy_score,
+    &jm_import_optimum,
     &jm_import_tokenpowerbench,
     &jm_import_alumet,
     &jm_import_scaphandre,

@@ -99,9 +99,19 @@ static void steady(struct jm_build *b, const struct jm_jtoken *doc)
 
 static void one(struct jm_build *b, const struct jm_jtoken *doc, int n)
 {
-    static const char *const names[] = {
-        "duration",    "request_rate", "max_concurrency", "model_id",      "backend", "label",
-        "num_prompts", "elapsed_time", "burstiness",      "endpoint_type", "date",    "energy_gpu_ids"};
+    static const char *const names[] = {"duration",
+                                        "request_rate",
+                                        "max_concurrency",
+                                        "model_id",
+                                        "backend",
+                                        "label",
+                                        "num_prompts",
+                                        "elapsed_time",
+                                        "burstiness",
+                                        "endpoint_type",
+                                        "date",
+                                        "energy_gpu_ids",
+                                        "benchmark_start_time_unix"};
     enum {
         DURATION,
         RATE,
@@ -114,11 +124,12 @@ static void one(struct jm_build *b, const struct jm_jtoken *doc, int n)
         BURSTINESS,
         ENDPOINT,
         DATE,
-        GPUS
+        GPUS,
+        BEGAN
     };
     struct jm_jtoken v[sizeof names / sizeof names[0]];
     char name[64], plan[512], rate[32] = "", conc[32] = "", text[128] = "", model[128] = "";
-    int64_t ns = -1, end;
+    int64_t ns = -1, end, t0;
     if (doc->type != JM_J_OBJECT) {
         jm_build_fail(b, "%s: benchmark %d is no JSON object", b->f->path, n);
         return;
@@ -143,7 +154,10 @@ static void one(struct jm_build *b, const struct jm_jtoken *doc, int n)
     end = date(b->f, doc);
     if (end < 0)
         end = b->f->mtime_ns;
-    jm_build_window_after(b, jm_build_repeat(b, plan), name, end > ns ? end - ns : 0, ns);
+    bool began = jm_jtime(&v[BEGAN], 0, &t0) && t0 > 0;
+    if (!began)
+        t0 = end > ns ? end - ns : 0;
+    jm_build_window_after(b, jm_build_repeat(b, plan), name, t0, ns);
     jm_build_claims(b, doc, rows, "");
     steady(b, doc);
     jm_build_env_of(b, "endpoint.model", &v[MODEL]);
@@ -159,7 +173,7 @@ static void one(struct jm_build *b, const struct jm_jtoken *doc, int n)
     if (v[GPUS].type == JM_J_ARRAY)
         jm_build_env(b, "import.energy_gpus", "%.*s", v[GPUS].raw.n < 200 ? (int)v[GPUS].raw.n : 200,
                      v[GPUS].raw.p);
-    if (v[DATE].type == JM_J_STRING)
+    if (v[DATE].type == JM_J_STRING && !began)
         jm_build_env(b, "import.date_zone", "the file does not say; its date is taken as UTC");
     jm_serving_requests(b, doc, -1);
 }

@@ -130,6 +130,39 @@ class CodeCarbon(Files):
         self.assertIn("42.5 W x 3600 s", found["energy.modelled"]["evidence"])
         found = self.audit(carbon(cpu_power=300))  # the last sample, against a mean of 100 W
         self.assertIn("energy.last_power", found)
+        # 3.x writes the mean of its samples: near the counter's energy / duration, and no constant. 630.1 W is 0.6301 kWh in an hour
+        found = self.audit(carbon(gpu_power=630.0999573, cpu_power=100.0123456789))
+        self.assertEqual(found["energy.modelled"]["evidence"].count("parts"), 0, found["energy.modelled"])
+        # a tenth of 170 W and up with the cube of the load: no RAPL
+        found = self.audit(carbon(cpu_power=17.000001224, cpu_energy=0.017, energy_consumed=0.667))
+        self.assertIn("a TDP of 170 W", found["energy.modelled"]["evidence"])
+
+    def test_versions_in_one_file(self):
+        """Files of three versions one behind the other: each row by its own head. Without the heads a row that does not fit is out."""
+        two = [c for c in HEAD3 if c not in ("experiment_id", "water_consumed", "wue") and not c.endswith(("_percent", "_gb"))]
+        one = ["timestamp", "project_name", "duration", "emissions", "energy_consumed", "country_name", "country_iso_code"]
+        rows = [carbon(run_id=r, timestamp=f"2026-03-0{d}T10:00:00") for d, r in enumerate("abc", 1)]
+        text = table([rows[0]], two) + table([rows[1]]) + table([rows[2]], one)
+        self.load(self.write("m.csv", text), "codecarbon")
+        self.assertEqual([w["seconds"] for w in self.shown["windows"]], [3600] * 3)
+        self.assertEqual([round(r["value"]) for r in self.results("energy", "design")], [2700000] * 3)
+        self.assertEqual(len(self.results("energy", "gpu")), 2)
+        self.assertNotIn("rows.cut", self.found)
+        late = table([rows[0]], two) + table([dict(rows[1], experiment_id=7)]).splitlines()[1] + "\n"  # 7 would be the duration
+        self.load(self.write("l.csv", late), "codecarbon")
+        self.assertIn("row 2", self.found["rows.cut"]["evidence"])
+        self.assertEqual(len(self.shown["windows"]), 1)
+
+    def test_many_rows(self):
+        """Ten thousand runs of one project: each its own trial, none looked for among all the others."""
+        head = ["timestamp", "project_name", "run_id", "duration", "emissions", "gpu_energy", "energy_consumed", "gpu_count"]
+        text = table([], head) + "".join(f"2026-03-{1 + i // 1440:02d}T{i // 60 % 24:02d}:{i % 60:02d}:00,p,{i},30,0.1,0.001,0.0{i % 9 + 1},1\n"
+                                         for i in range(10000))
+        out = os.path.join(self.dir, "r.jmr")
+        p = run("import", self.write("many.csv", text), "-o", out)
+        self.assertEqual((p.returncode, p.stderr), (0, ""))
+        p = run("audit", out, "--json")
+        self.assertIn(p.returncode, (0, 1, 3), p.stderr)
 
     def test_values(self):
         self.assertEqual(self.audit(carbon(cpu_energy=-0.1, energy_consumed=0.55))["energy.negative"]["severity"], "error")
@@ -156,7 +189,8 @@ class CodeCarbon(Files):
         one = ["timestamp", "project_name", "duration", "emissions", "energy_consumed", "country_name", "country_iso_code"]
         self.audit(carbon(), head=one)
         self.value("energy", "design", 2.7e6, "estimated")
-        self.assertIn("energy.without_gpu", self.found)
+        self.assertIn("no parts", self.found["energy.modelled"]["evidence"])
+        self.assertNotIn("energy.without_gpu", self.found)  # the total held it; the file does not say how much
         tasks = [dict(carbon(), task_name="load"), dict(carbon(), task_name="generate")]
         self.load(self.write("t.csv", table(tasks, ["task_name", *HEAD3])), "codecarbon")
         self.assertEqual(len(self.shown["windows"]), 2)
@@ -264,6 +298,28 @@ class CarbonTracker(Files):
         _, b = self.pair(actual=0.0, standard=False, name="zero")  # saintslab/carbontracker issue 33
         self.load(b, "carbontracker")
         self.assertIn("energy.zero", self.found)
+        a, _ = self.pair(cpu="CPU", name="mac")
+        self.load(a, "carbontracker")
+        self.assertIn("powermetrics", self.found["energy.modelled"]["evidence"])
+        # one of two epochs has no power of the GPU: 250 W x 60 s are not the energy of the run
+        a, _ = self.pair(name="half")
+        with open(a, encoding="utf-8") as f:
+            text = f.read().replace("for gpu: [136.0 114.0]", "for gpu: None", 1)
+        self.load(self.write("half_carbontracker.log", text), "carbontracker")
+        self.assertEqual(self.results("energy", "gpu"), [])
+        self.assertIn("energy.short", self.found)
+
+    def test_standard_output(self):
+        """What the tool prints: the components stand there, the PUE does not, and is in the energy all the same."""
+        said = ("CarbonTracker: The following components were found: GPU with device(s) RTX 2060.\nCarbonTracker: \n"
+                "Actual consumption for 3 epoch(s):\n\tTime:\t0:00:15\n\tEnergy:\t0.000186 kWh\n\tCO2eq:\tnan g\n")
+        self.load(self.write("out.log", said), "carbontracker")
+        self.value("energy", "design", 0.000186 * 3.6e6, "estimated")
+        self.assertIn("does not name it", self.found["energy.pue"]["evidence"])
+        self.assertNotIn("energy.without_gpu", self.found)
+        self.assertIn("energy.without_host", self.found)
+        self.load(self.write("cut.log", said.split("\n", 1)[1]), "carbontracker")
+        self.assertNotIn("energy.without_gpu", self.found)  # the head of the log is not there
         self.refused(self.write("n_carbontracker.log", "2022-11-14 15:42:43 - carbontracker version 1.1.6\n"), "no epoch")
 
 
@@ -312,6 +368,32 @@ class Zeus(Files):
         self.load(self.write("l.csv", "timestamp,gpu_index,power_mw\n" + rows), "zeus")
         self.value("energy", "gpu", 251 * 19.9, "measured", rel=0.01)
 
+    def test_first_monitor(self):
+        """"Time,Power" is anybody's: taken for a GPU's only where that is said. Several columns are PowerMonitor's."""
+        rows = "".join(f"2022-06-14 10:00:{i // 10:02d}.{i % 10}00000,{100 + i % 2}.5,200\n" for i in range(200))
+        self.load(self.write("a.csv", "Time,Power0,Power1\n" + rows), "zeus")
+        self.value("energy", "gpu", 301 * 19.9, "measured", rel=0.01)
+        one = self.write("b.csv", "Time,Power\n" + rows.replace(",200\n", "\n"))
+        self.refused(one, "Power")
+        self.load(one, "zeus", "--from", "zeus")
+        self.value("energy", "gpu", 101 * 19.9, "measured", rel=0.01)
+
+    def test_json(self):
+        """A Measurement of two GPUs: 2500 + 2600 J in 12.5 s; and two power limits."""
+        m = {"time": 12.5, "gpu_energy": {"0": 2500.0, "1": 2600.0}, "cpu_energy": {"0": 800.0}, "dram_energy": None, "soc_energy": None}
+        self.load(self.write("m.json", m), "zeus")
+        self.value("energy", "gpu", 5100, "declared")
+        self.assertEqual(self.shown["windows"][0]["seconds"], 12.5)
+        self.assertIn("800 J", self.found["energy.unused"]["evidence"])
+        self.load(self.write("p.json", {"measurements": [{"power_limit": 400, "energy": 14000.5, "time": 40.0},
+                                                         {"power_limit": 300, "energy": 11000.5, "time": 45.0}]}), "zeus")
+        self.assertEqual([w["name"] for w in self.shown["windows"]], ["power limit 400 W", "power limit 300 W"])
+        self.value("energy", "gpu", 11000.5, "declared", 1)
+        m["gpu_energy"]["1"] = None
+        self.load(self.write("n.json", m), "zeus")
+        self.assertEqual(self.results("energy", "gpu"), [])
+        self.assertIn("energy.missing", self.found)
+
     def test_not_usable(self):
         self.refused(self.write("n.csv", self.HEAD), "no window")
         self.refused(self.write("o.csv", "time,power0\n1700000000.0,60.0\n"), "at two times")
@@ -336,6 +418,30 @@ class MlEnergy(Files):
                          "power": {"device_instant": {"0": [[t, 375.0], [t + 0.1, 375.5], [t + 20, 500.0], [t + 80, 375.0]]}}},
             "results": [{"prompt": "p", "output_text": "o", "input_len": 200, "output_len": 900, "latency": 9.1, "ttft": 0.1,
                          "itl": [0.01] * 899, "success": True, "error": "", "energy": 450.0} for _ in range(100)]}
+
+    def test_images(self):
+        """Two batches of four images: 200 J in 10 s, 240 J in 12 s; and the first leaderboard's file of one batch."""
+        doc = {"model_id": "m", "batch_size": 4, "iteration_energy_measurements": [
+            {"time": 10.0, "gpu_energy": {"0": 150.0, "1": 50.0}}, {"time": 12.0, "gpu_energy": {"0": 240.0, "1": 0.0}}]}
+        self.load(self.write("results.json", doc), "ml-energy")
+        self.assertEqual([w["seconds"] for w in self.shown["windows"]], [10, 12])
+        self.value("energy", "gpu", 200, "declared", 0)
+        self.value("energy", "gpu", 240, "declared", 1)
+        self.load(self.write("bs1.json", {"Model": "m", "GPU model": "A100", "Batch size": 1, "Batch latency (s)": 6.5,
+                                          "Batch energy (J)": 1300.0, "Energy per image (J)": 1300.0}), "ml-energy")
+        self.assertEqual(self.shown["windows"][0]["seconds"], 6.5)
+        self.value("energy", "gpu", 1300, "declared")
+
+    def test_time_of_the_measurement(self):
+        """No duration: that of the measurement stands for it, and without one no power is made up."""
+        doc = {"completed": 4, "steady_state_energy": 9000.0, "steady_state_energy_per_token": 0.5,
+               "entire_benchmark_measurement": {"time": 52.2, "gpu_energy": {"0": 9000.0}}}
+        self.load(self.write("a.json", doc), "ml-energy")
+        self.assertEqual(self.shown["windows"][0]["seconds"], 52.2)
+        del doc["entire_benchmark_measurement"]["time"]
+        self.load(self.write("b.json", doc), "ml-energy")
+        for silent in ("energy.power", "window.short"):
+            self.assertNotIn(silent, self.found)
 
     def test_results(self):
         """The counters' energy beside that of the samples, each held until the next: 375.5 x 19.9 + 500 x 60 + 375 x 20.1."""
@@ -389,6 +495,32 @@ class MlEnergy(Files):
         self.load(self.write("x_benchmark.csv", head + "c/d,25.0,250.0,10.0,1250.0\n"), "ml-energy")
         self.assertNotIn("energy.mean_of_means", self.found)
         self.refused(self.write("i.json", {"last_updated": "x", "tasks": ["gpqa"], "models": {}}), "index")
+
+
+class Optimum(Files):
+    def doc(self, decode=0.12, tokens=999000):
+        """1000 queries of up to 1000 tokens: prefill 0.075 kWh of the GPU = 270 kJ, decode 0.12 = 432 kJ."""
+        def phase(gpu, per, unit):
+            total = gpu + 0.005 + 0.002
+            return {"memory": None, "latency": None, "throughput": None, "energy": {"unit": "kWh", "cpu": 0.005, "ram": 0.002, "gpu": gpu,
+                    "total": total}, "efficiency": {"unit": unit, "value": per / total}}
+        report = {"load_model": dict(phase(0.001, 1, ""), efficiency=None), "prefill": phase(0.075, 1000, "samples/kWh"),
+                  "decode": phase(decode, tokens, "tokens/kWh")}
+        return {"config": {"backend": {"name": "pytorch", "model": "m/x"}, "environment": {"gpu_count": 1},
+                           "scenario": {"name": "energy_star", "num_samples": 1000, "generate_kwargs": {"max_new_tokens": 1000}}},
+                "report": report}
+
+    def test_phases(self):
+        self.load(self.write("benchmark.json", self.doc()), "optimum-benchmark")
+        self.assertEqual([w["name"] for w in self.shown["windows"]], ["load_model", "prefill", "decode"])
+        self.value("energy", "gpu", 270e3, "declared", 1)
+        self.value("energy", "gpu", 432e3, "declared", 2)
+        self.value("energy", "design", 0.127 * 3.6e6, "estimated", 2)
+        self.assertIn("999000 tokens", self.found["energy.denominator"]["evidence"])  # 1000 x (1000 - 1): assumed
+        self.assertIn("watts a DIMM", self.found["energy.modelled"]["evidence"])
+        self.load(self.write("benchmark_report.json", self.doc(decode=-0.01, tokens=700000)["report"]), "optimum-benchmark")
+        self.assertIn("less a prefill", self.found["energy.negative"]["evidence"])
+        self.assertNotIn("energy.denominator", self.found)
 
 
 class AiEnergyScore(Files):
