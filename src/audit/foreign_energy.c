@@ -106,6 +106,13 @@ int jm_foreign_lifetime(const struct jm_run *run, struct jm_report *r, struct jm
                gpus = jm_run_number(run, "import.gpus");
         double most = JM_TH_FOREIGN_GPU_W * (gpus >= 1 ? gpus : JM_TH_FOREIGN_GPUS);
         char evidence[120];
+        if (e > most * JM_TH_FOREIGN_LONGEST_S && !(s > 0)) {
+            snprintf(evidence, sizeof evidence, "%.6g J in a time that the file does not say", e);
+            rc = jm_foreign_say(r, err, "energy.power", JM_SEV_ERROR, w, evidence,
+                                "the energy in the file is more than the GPUs can draw in a year: it is in "
+                                "another unit, or none");
+            continue;
+        }
         if (!(e > 0) || !(s > 0) || e / s <= most)
             continue;
         snprintf(evidence, sizeof evidence, "%.6g J in %.6g s", e, s);

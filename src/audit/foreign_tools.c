@@ -152,7 +152,18 @@ int jm_foreign_value(const struct jm_run *run, struct jm_report *r, struct jm_er
         {"import.parts", "energy.parts", JM_SEV_ERROR,
          "the total and what it is made of contradict each other"},
         {NULL, NULL, JM_SEV_INFO, NULL}};
-    return tell(run, r, err, told);
+    int rc = tell(run, r, err, told);
+    /* what no importer told of */
+    for (size_t i = 0; !rc && !jm_run_env(run, "import.negative") && i < r->n_claims; i++) {
+        const struct jm_claim *k = &r->claims[i];
+        char evidence[160];
+        if (!(k->claimed < 0) || (strcmp(k->metric, "energy") != 0 && strncmp(k->metric, "j_per.", 6) != 0))
+            continue;
+        snprintf(evidence, sizeof evidence, "%.80s: %.6g %.20s", k->key, k->value, k->unit);
+        return jm_foreign_say(r, err, "energy.negative", JM_SEV_ERROR, k->window, evidence, "%s",
+                              told[0].text);
+    }
+    return rc;
 }
 
 int jm_foreign_denominator(const struct jm_run *run, struct jm_report *r, struct jm_err *err)

@@ -130,6 +130,8 @@
 /* What one GPU can draw, W (B300: 1400 W), and how many there may be where the file does not say. */
 #define JM_TH_FOREIGN_GPU_W 1500.0
 #define JM_TH_FOREIGN_GPUS  72.0
+/* What they can draw in a year is more than any file without a time is of, s. */
+#define JM_TH_FOREIGN_LONGEST_S 31536000.0
 /* AIPerf: collection goes on for two periods of 333 ms. */
 #define JM_TH_FOREIGN_GRACE_S 0.666
 /* Numbers of one file that must add up: rounding of rates to two digits is below. */

@@ -65,7 +65,7 @@ struct cc {
     size_t n_seen, cap;
     int64_t rows, stamp; /* stamp: the last time in the file, -1 */
     struct jm_table_note twice, grew, parts, pue, pue_twice, modelled, zero, negative, machine, no_gpu, date,
-        last, cut;
+        last, cut, none;
     bool told;
 };
 
@@ -74,12 +74,16 @@ static bool num(const struct cc *c, enum col k, double *v)
     return jm_table_num(&c->t, c->col[k], v);
 }
 
+/* Version 1 has no run_id: a row that says the same to the last digit is the same run. */
 static uint64_t id_of(const struct cc *c)
 {
+    static const enum col same[] = {STAMP, PROJECT, DURATION, EMISSIONS, TOTAL};
     struct jm_span run = jm_table_span(&c->t, c->col[RUN]);
-    if (!run.n)
-        return 0;
     uint64_t h = jm_build_hash(jm_build_hash(1, run), jm_table_span(&c->t, c->col[TASK]));
+    if (!run.n && c->col[RUN] >= 0)
+        return 0;
+    for (size_t i = 0; !run.n && i < sizeof same / sizeof same[0]; i++)
+        h = jm_build_hash(jm_build_hash(h, jm_table_span(&c->t, c->col[same[i]])), JM_SPAN(","));
     return h ? h : 1;
 }
 
@@ -260,6 +264,8 @@ static void claims(struct cc *c, struct jm_build *b, double seconds)
                        "RAPL, or a model of the CPU's TDP and load: the file does not say");
     if (isfinite(ram))
         jm_build_claim(b, "ram_energy", "", "sum", ram, "kWh", "estimate: watts a DIMM");
+    if (!isfinite(total))
+        jm_table_note(&c->none, "\"%.60s\"", jm_table_text(&c->t, c->col[TOTAL], text, sizeof text));
     if (isfinite(total))
         jm_build_energy_claim(b, "energy_consumed", "energy", "sum", total, "kWh",
                               "estimate: CPU, GPU and modelled memory, times the PUE", "design");
@@ -363,6 +369,7 @@ static void facts(struct cc *c, struct jm_build *b)
     jm_table_told(b, "import.without.gpu", &c->no_gpu, "rows");
     jm_table_told(b, "import.power.last", &c->last, "rows");
     jm_table_told(b, "import.rows.date", &c->date, "rows");
+    jm_table_told(b, "import.energy.none", &c->none, "rows have no number as energy_consumed");
     jm_table_told(b, "import.rows.cut", &c->cut, "rows do not fit their head, by another version or cut");
     if (c->t.changed)
         jm_build_env(b, "import.heads", "%lld heads with other columns, each for the rows behind it",

@@ -231,6 +231,7 @@ int jm_prom_import_csv(const char *path, const char *out, const struct jm_import
 {
     struct grafana g = {.n = 0, .time = -1, .series = -1};
     struct jm_csv csv;
+    struct jm_err why = {0};
     struct jm_csv_field *f = calloc(COLUMNS, sizeof *f);
     size_t n;
     g.ch = calloc(COLUMNS, sizeof *g.ch);
@@ -251,7 +252,7 @@ int jm_prom_import_csv(const char *path, const char *out, const struct jm_import
                 jm_span_starts(first, JM_SPAN("\"Series\";")) || jm_span_starts(first, JM_SPAN("Series;"))
                     ? ';'
                     : ',');
-    while (!g.p.l.b.rc && (rc = jm_csv_row(&csv, f, COLUMNS, &n, g.p.l.b.err)) > 0) {
+    while (!g.p.l.b.rc && (rc = jm_csv_row(&csv, f, COLUMNS, &n, &why)) > 0) {
         jm_ifile_used(&g.p.l.f, csv.in.p + csv.at, &g.p.l.mark);
         if (!g.n)
             grafana_header(&g, f, n);
@@ -259,7 +260,7 @@ int jm_prom_import_csv(const char *path, const char *out, const struct jm_import
             grafana_row(&g, f, n);
     }
     if (rc < 0 && !g.p.l.b.rc)
-        g.p.l.b.rc = rc;
+        jm_build_fail(&g.p.l.b, "%s, %s", path, why.text);
     jm_build_times(&g.p.l.b, g.local
                                  ? "times of the CSV without a zone (that of Grafana's user), taken as UTC"
                                  : "stamps of the CSV");

@@ -169,6 +169,8 @@ class CodeCarbon(Files):
         self.assertEqual(self.audit(carbon(cpu_energy=0, gpu_energy=0, ram_energy=0, energy_consumed=0, emissions=0))
                          ["energy.zero"]["severity"], "error")
         self.assertEqual(self.audit(carbon(energy_consumed=0.9))["energy.parts"]["severity"], "error")
+        self.assertIn("energy.missing", self.audit(carbon(energy_consumed="nan")))
+        self.assertIn("energy.missing", self.audit(carbon(energy_consumed="1e400")))
         found = self.audit(carbon(gpu_count="", gpu_model="", gpu_energy=0, energy_consumed=0.12, tracking_mode="machine"))
         self.assertIn("energy.without_gpu", found)
         self.assertIn("energy.machine", found)
@@ -191,6 +193,9 @@ class CodeCarbon(Files):
         self.value("energy", "design", 2.7e6, "estimated")
         self.assertIn("no parts", self.found["energy.modelled"]["evidence"])
         self.assertNotIn("energy.without_gpu", self.found)  # the total held it; the file does not say how much
+        self.audit(carbon(), carbon(), carbon(duration=3601), head=one)  # no run_id: what is the same is one run
+        self.assertIn("rows 1 and 2", self.found["energy.rows_twice"]["evidence"])
+        self.assertEqual(len(self.shown["windows"]), 2)
         tasks = [dict(carbon(), task_name="load"), dict(carbon(), task_name="generate")]
         self.load(self.write("t.csv", table(tasks, ["task_name", *HEAD3])), "codecarbon")
         self.assertEqual(len(self.shown["windows"]), 2)
@@ -431,6 +436,9 @@ class MlEnergy(Files):
                                           "Batch energy (J)": 1300.0, "Energy per image (J)": 1300.0}), "ml-energy")
         self.assertEqual(self.shown["windows"][0]["seconds"], 6.5)
         self.value("energy", "gpu", 1300, "declared")
+        for joules, fault in ((-1300.0, "energy.negative"), (1e300, "energy.power")):
+            self.load(self.write("bs2.json", {"Model": "m", "GPU model": "A100", "Batch size": 1, "Batch energy (J)": joules}), "ml-energy")
+            self.assertEqual(self.found[fault]["severity"], "error")
 
     def test_time_of_the_measurement(self):
         """No duration: that of the measurement stands for it, and without one no power is made up."""
