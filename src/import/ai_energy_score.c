@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "import/table.h"
 
 #include "base/banned.h"
@@ -220,8 +221,45 @@ static void summary(struct jm_build *b, const struct jm_jtoken *doc, int n)
     jm_build_missing(b, "duration", "the summary does not say how long it took");
 }
 
+/* GPU_ENERGY_WH.txt: one number, two digits behind its point. */
+static bool lone_number(struct jm_span text, double *wh)
+{
+    text = jm_span_trim(text);
+    return text.n && text.n < 40 && jm_num_double(text, wh) == 0;
+}
+
+static int import_number(const char *path, const char *out, const struct jm_import_opts *o,
+                         struct jm_err *err)
+{
+    struct jm_ifile f;
+    struct jm_build b;
+    double wh = NAN;
+    int rc = jm_ifile_open(path, &f, err);
+    if (rc)
+        return rc;
+    lone_number(f.text, &wh);
+    jm_build_begin(&b, "ai-energy-score", &f, o, out, f.mtime_ns, err);
+    jm_build_env(&b, "import.date_from", "modification time of the file");
+    jm_build_window(&b, 0, "AI Energy Score", f.mtime_ns, 0);
+    jm_build_energy_claim(&b, "GPU_ENERGY_WH", "energy", "sum", wh, "Wh",
+                          "CodeCarbon's GPU counters, all queries, two digits behind the point", "gpu");
+    if (wh == 0)
+        jm_build_env(&b, "import.zero", "0 Wh: the summary writes 0 where it failed");
+    else if (fabs(wh) < 1)
+        jm_build_env(&b, "import.rounded", "%.2f Wh, of which the last digit is %.2g %%", wh, 1 / fabs(wh));
+    jm_build_env(&b, "import.without.host",
+                 "AI Energy Score counts GPUs only; by its own page CPU and memory add about 30 %%");
+    jm_build_missing(&b, "requests",
+                     "a number alone: of how many queries it is (1000 by the method) is not said");
+    jm_build_missing(&b, "duration", "a number alone: how long it took is not said");
+    rc = jm_build_end(&b);
+    jm_ifile_close(&f);
+    return rc;
+}
+
 static int sniff(const struct jm_probe *p)
 {
+    double wh;
     static const char *const results[] = {"model_name", "gpu_energy_wh", NULL},
                              *const stars[] = {"model", "energy_score", NULL},
                              *const total[] = {"model", "total_gpu_energy", NULL};
@@ -229,6 +267,9 @@ static int sniff(const struct jm_probe *p)
         return jm_probe_is(p, "units", "Wh") && jm_probe_key(p, "total") && !p->list ? 75
                : jm_probe_key(p, "decode_wh") && jm_probe_key(p, "total")            ? 75
                                                                                      : 0;
+    if (p->f && jm_span_ends(jm_span_of(p->path), JM_SPAN("GPU_ENERGY_WH.txt")) &&
+        lone_number(p->f->text, &wh))
+        return 90; /* a number alone is known by its name */
     return jm_table_looks(p, results) ? 90 : jm_table_looks(p, stars) || jm_table_looks(p, total) ? 85 : 0;
 }
 
@@ -239,15 +280,18 @@ static int import(const char *path, const char *out, const struct jm_import_opts
     if (rc)
         return rc;
     struct jm_span head = jm_span_trim(jm_span_sub(f.text, 0, 64));
-    bool json = head.n && head.p[0] == '{';
+    double wh;
+    bool json = head.n && head.p[0] == '{', number = lone_number(f.text, &wh);
     jm_ifile_close(&f);
-    return json ? jm_build_documents("ai-energy-score", path, out, o, NULL, summary, err)
-                : import_csv(path, out, o, err);
+    return number ? import_number(path, out, o, err)
+           : json ? jm_build_documents("ai-energy-score", path, out, o, NULL, summary, err)
+                  : import_csv(path, out, o, err);
 }
 
 const struct jm_importer jm_import_ai_energy_score = {
     .name = "ai-energy-score",
-    .summary = "AI Energy Score: master_results.csv, leaderboard CSV, GPU_ENERGY_SUMMARY.json",
+    .summary =
+        "AI Energy Score: master_results.csv, leaderboard CSV, GPU_ENERGY_SUMMARY.json, GPU_ENERGY_WH.txt",
     .reads = "A window a row with its energy, queries, tokens and times as claims; energy per output token "
              "and per token from its "
              "own columns.",

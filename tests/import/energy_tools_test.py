@@ -505,6 +505,17 @@ class MlEnergy(Files):
         self.refused(self.write("i.json", {"last_updated": "x", "tasks": ["gpqa"], "models": {}}), "index")
 
 
+class LoneNumber(Files):
+    def test_watt_hours(self):
+        """0.25 Wh = 900 J, of which the last digit is 4 %; 0.00 is what is written where it failed."""
+        self.load(self.write("GPU_ENERGY_WH.txt", "0.25\n"), "ai-energy-score")
+        self.value("energy", "gpu", 900, "declared")
+        self.assertIn("4 %", self.found["energy.rounded"]["evidence"])
+        self.load(self.write("GPU_ENERGY_WH.txt", "0.00"), "ai-energy-score")
+        self.assertEqual(self.found["energy.zero"]["severity"], "error")
+        self.refused(self.write("n.txt", "0.25\n"), "nothing that can be imported")
+
+
 class Optimum(Files):
     def doc(self, decode=0.12, tokens=999000):
         """1000 queries of up to 1000 tokens: prefill 0.075 kWh of the GPU = 270 kJ, decode 0.12 = 432 kJ."""
