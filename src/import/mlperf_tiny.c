@@ -73,7 +73,8 @@ static int channel(struct work *k, int meter, int domain)
                            .flags = JM_CHF_STAMPED | JM_CHF_DOUBLE};
     snprintf(c.name, sizeof c.name, "power");
     snprintf(c.device, sizeof c.device, "%s", k->d->device[0] ? k->d->device : "dut");
-    snprintf(c.source, sizeof c.source, "energy per sample of *-energy.bin");
+    snprintf(c.source, sizeof c.source, "energy per sample of %s",
+             k->d->trials ? "results.json" : "*-energy.bin");
     return jm_run_put_channel(k->w, &c, &k->channel, k->err);
 }
 
@@ -132,7 +133,46 @@ static int windows(struct work *k, const struct jm_tiny_file *f)
     return rc;
 }
 
-/* "m-session-start-id[20230512185857]": local time of the host that ran the runner. */
+/* A trial of MLCommons' runner: its samples are a capture of their own. When it began is not known. */
+static int on_trial(void *self, const struct jm_tiny_trial *t, struct jm_err *err)
+{
+    struct work *k = self;
+    struct jm_window win = {.id = k->windows, .trial = k->windows, .role = JM_R_MEASURE};
+    if (k->windows)
+        k->origin = k->end + JM_NS_PER_S;
+    win.t0 = at(k, (double)t->start / k->rate);
+    if (t->stamps < 2 || t->stop <= t->start)
+        return jm_err_set(err, JM_EPARSE, "Trial %d has no two edges, which its load lies between.",
+                          t->number);
+    snprintf(win.name, sizeof win.name, "trial %d", t->number);
+    int rc = jm_run_open_window(k->w, &win, err);
+    if (!rc)
+        rc = jm_run_close_window(k->w, win.id, at(k, (double)t->stop / k->rate), err);
+    if (!rc)
+        rc = claims(k, t->number, win.id, t->inferences);
+    if (t->volts > 0 && t->volts < 1000)
+        k->d->volts_mv = (int64_t)(t->volts * 1000 + 0.5);
+    k->windows++;
+    return rc;
+}
+
+static int trials(struct work *k, int meter, int inlet)
+{
+    if (!k->d->json)
+        return jm_err_set(k->err, JM_EABSENT,
+                          "%s has no results.json, which holds the samples: there is nothing to import. "
+                          "joulemark mlperf show "
+                          "tells what results.txt claims.",
+                          k->d->dir);
+    k->rate = JM_TINY_TRIAL_HZ;
+    int rc = channel(k, meter, inlet);
+    if (!rc)
+        rc = jm_tiny_trials(k->d->json, on_trial, on_sample, k, k->err);
+    return rc ? rc : jm_keep_file(k->w, k->err, k->d->json, "results.json");
+}
+
+/* "m-session-start-id[20230512185857]", "Writing output to sessions/20250725_190327/": local time of the host
+ * that ran the runner. */
 static int64_t session_start(const struct jm_tiny_dir *d)
 {
     char path[8192];
@@ -141,13 +181,17 @@ static int64_t session_start(const struct jm_tiny_dir *d)
     jm_str_init(&text);
     snprintf(path, sizeof path, "%s/log.txt", d->dir);
     if (jm_file_read_regular(path, LOG_MOST, &text, NULL) == 0) {
-        struct jm_span s = jm_str_span(&text), mark = JM_SPAN("m-session-start-id[");
-        ptrdiff_t i = jm_span_find(s, mark);
+        struct jm_span s = jm_str_span(&text), mark = JM_SPAN("m-session-start-id["),
+                       own = JM_SPAN("output to sessions");
+        ptrdiff_t i = jm_span_find(s, mark), j = i < 0 ? jm_span_find(s, own) : -1;
         int v[6], digits[6] = {4, 2, 2, 2, 2, 2};
-        s = i < 0 ? (struct jm_span){0} : jm_span_sub(s, (size_t)i + mark.n, 14);
-        bool ok = s.n == 14;
+        s = i >= 0   ? jm_span_sub(s, (size_t)i + mark.n, 15)
+            : j >= 0 ? jm_span_sub(s, (size_t)j + own.n + 1, 15)
+                     : (struct jm_span){0};
+        bool ok = s.n == 15;
         for (int f = 0, p = 0; ok && f < 6; f++)
             for (int n = v[f] = 0; n < digits[f]; n++, p++) {
+                p += p == 8 && s.p[p] == '_';
                 ok &= s.p[p] >= '0' && s.p[p] <= '9';
                 v[f] = v[f] * 10 + (s.p[p] - '0');
             }
@@ -175,6 +219,8 @@ static int fill(struct work *k)
     if (!rc)
         rc = jm_run_put_domains(k->w, &tree, k->err);
     jm_domain_tree_release(&tree);
+    if (!rc && k->d->trials)
+        rc = trials(k, meter, inlet);
     for (size_t i = 0; !rc && i < k->d->n; i++) {
         const struct jm_tiny_file *f = &k->d->trace[i];
         char as[120];
@@ -255,7 +301,8 @@ static int import(const char *path, const char *out_path, const struct jm_import
 
 const struct jm_importer jm_import_mlperf_tiny = {
     .name = "mlperf-tiny",
-    .summary = "MLPerf Tiny energy run (folder with *-energy.bin and *-timestamps.json)",
+    .summary = "MLPerf Tiny energy run (folder with *-energy.bin and *-timestamps.json, or results.txt and "
+               "results.json)",
     .reads = "energy of every sample, the edges of the device, log.txt and results.txt",
     .lacks = "the time of each inference; what the energy monitor is accurate to",
     .sniff = sniff,

@@ -32,6 +32,20 @@ static size_t prefix_of(const char *name)
     return n > m && strcmp(name + n - m, energy) == 0 ? n - m : 0;
 }
 
+/* "Power Edition Output" begins results.txt. */
+static bool trials_at(const char *path)
+{
+    static const char head[] = "Power Edition Output";
+    char p[8192], text[sizeof head] = "";
+    if ((size_t)snprintf(p, sizeof p, "%s/results.txt", path) >= sizeof p || !is_file(p))
+        return false;
+    FILE *f = fopen(p, "rbe");
+    size_t n = f ? fread(text, 1, sizeof head - 1, f) : 0;
+    if (f)
+        fclose(f);
+    return n == sizeof head - 1 && memcmp(text, head, n) == 0;
+}
+
 bool jm_tiny_dir_at(const char *path)
 {
     char p[8192];
@@ -47,7 +61,7 @@ bool jm_tiny_dir_at(const char *path)
     }
     if (d)
         closedir(d);
-    return found;
+    return found || trials_at(path);
 }
 
 static int nomem(const char *path, struct jm_err *err)
@@ -136,6 +150,10 @@ static void take(struct reading *r, const struct jm_tiny_said *s)
         if (r->at)
             r->at->inferences = s->number;
         break;
+    case JM_TINY_SECONDS:
+        if (r->at)
+            r->at->seconds = s->number;
+        break;
     case JM_TINY_RUNTIME:
         if (r->at)
             r->at->runtime_s = s->number;
@@ -209,11 +227,18 @@ int jm_tiny_list(const char *path, struct jm_tiny_dir *out, struct jm_err *err)
     }
     if (d)
         closedir(d);
-    if (!rc && !out->n)
-        rc = jm_err_set(
-            err, JM_EABSENT,
-            "%s is no MLPerf Tiny energy run: it holds no <name>-energy.bin with <name>-timestamps.json.",
-            path);
+    if (!rc && !out->n && trials_at(path)) {
+        out->trials = out->energy_mode = true;
+        if ((size_t)snprintf(p, sizeof p, "%s/results.json", path) < sizeof p && is_file(p) &&
+            !(out->json = strdup(p)))
+            rc = nomem(path, err);
+    }
+    if (!rc && !out->n && !out->trials)
+        rc = jm_err_set(err, JM_EABSENT,
+                        "%s is no MLPerf Tiny energy run: it holds neither <name>-energy.bin with "
+                        "<name>-timestamps.json nor the "
+                        "results.txt of a run in energy mode.",
+                        path);
     if (!rc && !(out->inferences = calloc(JM_TINY_WINDOWS, sizeof *out->inferences)))
         rc = nomem(path, err);
     if (rc) {
@@ -238,8 +263,10 @@ void jm_tiny_list_release(struct jm_tiny_dir *d)
         free(d->trace[i].energy);
         free(d->trace[i].times);
     }
+    free(d->json);
     free(d->inferences);
     free(d->claim);
+    d->json = NULL;
     d->inferences = NULL;
     d->claim = NULL;
     d->n = d->n_claim = d->n_inferences = 0;

@@ -95,8 +95,8 @@ int jm_mlperf_row_tiny(struct jm_round_row *r, const struct jm_tiny_result *x,
                        const struct jm_mlperf_checked *c, struct jm_err *err)
 {
     bool ok = take(&r->system, x->system) && take(&r->benchmark, x->benchmark[0] ? x->benchmark : x->model) &&
-              take(&r->submitter, x->submitter) && take(&r->analyzer, x->instrument) &&
-              take(&r->accelerator, x->device);
+              jm_round_set(&r->scenario, NULL) && take(&r->submitter, x->submitter) &&
+              take(&r->analyzer, x->instrument) && take(&r->accelerator, x->device);
     r->metric = x->median_published / 1e6;
     r->metric_proper = x->median_proper / 1e6;
     snprintf(r->metric_unit, sizeof r->metric_unit, "J");
@@ -108,12 +108,20 @@ int jm_mlperf_row_tiny(struct jm_round_row *r, const struct jm_tiny_result *x,
         const struct jm_tiny_window *w = &x->window[i];
         char key[96];
         snprintf(key, sizeof key, "%s, %d", w->trace, w->number);
-        ok = jm_round_part_add(r, key, w->published_uj / 1e6, w->proper_uj / 1e6, w->end_s - w->start_s,
-                               NULL) &&
-             jm_round_fact_add(r, "Windows", key,
-                               "%.8g uJ published, %.8g uJ proper, %.8g inferences in %.6g s, %.6g uJ each%s",
-                               w->published_uj, w->proper_uj, w->inferences, w->end_s - w->start_s,
-                               w->published_per, w->dropped ? "; samples without a number" : "");
+        ok =
+            jm_round_part_add(r, key, w->published_uj / 1e6, w->proper_uj / 1e6, w->end_s - w->start_s, NULL);
+        if (isnan(w->published_uj) && isnan(w->claimed_uj))
+            ok = ok && jm_round_fact_add(r, "Windows", key, "no energy");
+        else if (isnan(w->published_uj))
+            ok = ok && jm_round_fact_add(r, "Windows", key,
+                                         "%.8g uJ claimed by results.txt, %.8g inferences in %.6g s",
+                                         w->claimed_uj, w->inferences, w->end_s - w->start_s);
+        else
+            ok = ok && jm_round_fact_add(
+                           r, "Windows", key,
+                           "%.8g uJ published, %.8g uJ proper, %.8g inferences in %.6g s, %.6g uJ each%s",
+                           w->published_uj, w->proper_uj, w->inferences, w->end_s - w->start_s,
+                           w->published_per, w->dropped ? "; samples without a number" : "");
     }
     if (isfinite(x->claimed_median))
         ok = ok && jm_round_fact_add(r, "Windows", "results.txt", "%.8g uJ per inference", x->claimed_median);

@@ -261,7 +261,7 @@ static void look_at_names(struct walk *w, const struct task *task, DIR *d, struc
         in->results |= strcmp(n, "results") == 0;
         if (type == DT_REG) {
             in->training |= fnmatch("result_*.txt", n, 0) == 0;
-            in->tiny |= fnmatch("trace*-energy.bin", n, 0) == 0;
+            in->tiny |= fnmatch("*-energy.bin", n, 0) == 0 || strcmp(n, "results.txt") == 0;
             bool plate = fnmatch("*_power.y*ml", n, 0) == 0 && strcmp(last(task->path), "systems") == 0;
             if (plate || is_table(n)) {
                 char *p = join(task->path, n);
@@ -317,7 +317,8 @@ static void look(struct walk *w, const struct task *task)
     bool session = (in.performance || in.run || in.spl) && jm_mlperf_session_at(task->path);
     if (session && has_power(task->path)) {
         found(w, JM_FOUND_SESSION, task->path);
-    } else if (in.performance || (session && !in.results)) {
+    } else if ((in.performance && there(task->path, "performance/run_1")) || (session && !in.results)) {
+        /* in a result of Tiny the energy lies beside a performance/ that has no runs */
         pthread_mutex_lock(&w->lock);
         w->t->without_power++;
         pthread_mutex_unlock(&w->lock);

@@ -150,6 +150,131 @@ static int read_trace(struct jm_tiny_result *r, const struct jm_tiny_dir *d, con
     return 0;
 }
 
+struct trials {
+    struct jm_tiny_result *r;
+    const struct jm_tiny_dir *d;
+    struct jm_tiny_trial at;
+    int64_t n; /* samples of the trial */
+};
+
+static struct jm_tiny_window *add_window(struct jm_tiny_result *r, const struct jm_tiny_dir *d, int number)
+{
+    if ((r->n_window & (r->n_window + 1)) == 0) { /* room for 1, 3, 7, ... */
+        struct jm_tiny_window *more = realloc(r->window, (2 * r->n_window + 1) * sizeof *more);
+        if (!more)
+            return NULL;
+        r->window = more;
+    }
+    struct jm_tiny_window *w = &r->window[r->n_window++];
+    *w = (struct jm_tiny_window){.number = number,
+                                 .start_s = NAN,
+                                 .end_s = NAN,
+                                 .published_uj = NAN,
+                                 .proper_uj = NAN,
+                                 .inferences = NAN,
+                                 .published_per = NAN,
+                                 .proper_per = NAN,
+                                 .claimed_uj = NAN,
+                                 .claimed_per = NAN};
+    snprintf(w->trace, sizeof w->trace, "trial");
+    for (size_t c = 0; c < d->n_claim; c++)
+        if (d->claim[c].number == number) {
+            w->claimed_uj = d->claim[c].uj;
+            w->claimed_per = d->claim[c].per_uj;
+            w->inferences = d->claim[c].inferences;
+            w->start_s = 0;
+            w->end_s = d->claim[c].seconds;
+        }
+    return w;
+}
+
+/* Whole samples are all that is known of the edges, so that both figures are the same sum. */
+static void close_trial(struct trials *k)
+{
+    struct jm_tiny_result *r = k->r;
+    if (!r->n_window || !r->has_samples)
+        return;
+    struct jm_tiny_window *w = &r->window[r->n_window - 1];
+    if (k->at.stamps >= 2 && k->at.stop <= k->n && k->at.stop > k->at.start) {
+        w->proper_uj = w->published_uj;
+    } else {
+        w->published_uj = w->proper_uj = NAN;
+        snprintf(r->why, sizeof r->why,
+                 k->at.stamps < 2 ? "Trial %d of results.json has no two edges."
+                                  : "The edges of trial %d do not lie in its samples.",
+                 k->at.number);
+    }
+    if (w->inferences > 0)
+        w->published_per = w->proper_per = w->published_uj / w->inferences;
+}
+
+static int on_trial(void *self, const struct jm_tiny_trial *t, struct jm_err *err)
+{
+    struct trials *k = self;
+    struct jm_tiny_result *r = k->r;
+    close_trial(k);
+    k->at = *t;
+    k->n = 0;
+    struct jm_tiny_window *w = add_window(r, k->d, t->number);
+    if (!w)
+        return nomem(r->dir, err);
+    r->has_samples = true;
+    w->start_s = (double)t->start / JM_TINY_TRIAL_HZ;
+    w->end_s = (double)t->stop / JM_TINY_TRIAL_HZ;
+    w->published_uj = 0;
+    if (t->inferences > 0)
+        w->inferences = t->inferences;
+    r->n_edges += t->stamps;
+    r->lost_edge |= t->broken;
+    if (t->volts > 0 && t->volts < 1000)
+        r->volts_mv = (int64_t)(t->volts * 1000 + 0.5);
+    return 0;
+}
+
+static int on_trial_sample(void *self, int64_t i, double uj)
+{
+    struct trials *k = self;
+    struct jm_tiny_window *w = &k->r->window[k->r->n_window - 1];
+    k->n = i + 1;
+    k->r->samples++;
+    k->r->dropped += isnan(uj);
+    if (i >= k->at.start && i < k->at.stop) {
+        w->samples++;
+        w->dropped += isnan(uj);
+        if (!isnan(uj))
+            w->published_uj += uj;
+    }
+    return 0;
+}
+
+static int read_trials(struct jm_tiny_result *r, const struct jm_tiny_dir *d, struct jm_err *err)
+{
+    struct trials k = {.r = r, .d = d};
+    struct jm_err why = {0};
+    r->trials = true;
+    if (d->json) {
+        int rc = jm_tiny_trials(d->json, on_trial, on_trial_sample, &k, &why);
+        if (rc == JM_ENOMEM)
+            return nomem(r->dir, err);
+        close_trial(&k);
+        r->rate_hz = JM_TINY_TRIAL_HZ;
+        if (rc)
+            snprintf(r->why, sizeof r->why, "%.250s", why.text);
+    }
+    if (!r->has_samples)
+        for (size_t i = 0; i < d->n_claim; i++)
+            if (!isnan(d->claim[i].uj) && !add_window(r, d, d->claim[i].number))
+                return nomem(r->dir, err);
+    if (!d->json && isfinite(d->median_uj))
+        snprintf(r->why, sizeof r->why,
+                 "results.txt claims a median of %.8g uJ per inference; the samples (results.json) were not "
+                 "submitted.",
+                 d->median_uj);
+    else if (!d->json)
+        snprintf(r->why, sizeof r->why, "The samples (results.json) were not submitted.");
+    return 0;
+}
+
 /* Middle of the values; NaN when one of them is not known. */
 static double median(const struct jm_tiny_result *r, int what, double *room)
 {
@@ -165,24 +290,47 @@ static double median(const struct jm_tiny_result *r, int what, double *room)
     return jm_stats_quantile_sorted(room, r->n_window, 0.5);
 }
 
-/* .../<division>/<submitter>/results/<system>/<benchmark>[/energy] */
+static bool benchmark(const char *name)
+{
+    static const char *const names[] = {"ad",
+                                        "ic",
+                                        "kws",
+                                        "vww",
+                                        "sww",
+                                        "anomaly_detection",
+                                        "image_classification",
+                                        "keyword_spotting",
+                                        "visual_wake_words",
+                                        "streaming_wakeword"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcasecmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* .../<division>/<submitter>/results/<system>/<benchmark>[/energy]; the system may be two folders, such as
+ * <compiler>/<board>. */
 static void by_path(struct jm_tiny_result *r)
 {
-    char p[8192], *part[6] = {0};
+    char p[8192], *part[7] = {0};
     char *abs = realpath(r->dir, NULL);
     snprintf(p, sizeof p, "%s", abs ? abs : r->dir);
     free(abs);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         char *slash = strrchr(p, '/');
         if (!slash)
             break;
         *slash = 0;
         part[i] = slash + 1;
     }
-    for (int i = 2; i < 5; i++)
+    int of = part[0] && benchmark(part[0]) ? 0 : 1;
+    for (int i = 2; i < 6; i++)
         if (part[i] && strcmp(part[i], "results") == 0) {
-            snprintf(r->system, sizeof r->system, "%s", part[i - 1]);
-            snprintf(r->benchmark, sizeof r->benchmark, "%s", part[i - 2]);
+            int b = i == 2 ? 0 : of, s = i - 1;
+            snprintf(r->system, sizeof r->system, "%s", part[s]);
+            while (--s > b)
+                snprintf(r->system + strlen(r->system), sizeof r->system - strlen(r->system), "/%s", part[s]);
+            snprintf(r->benchmark, sizeof r->benchmark, "%s", part[b]);
             snprintf(r->submitter, sizeof r->submitter, "%s", part[i + 1] ? part[i + 1] : "");
             return;
         }
@@ -221,6 +369,8 @@ int jm_tiny_read(const char *path, struct jm_tiny_result **out, struct jm_err *e
     r->n_commands = d->n_inferences;
     r->rate_hz = r->median_published = r->median_proper = r->throughput = NAN;
     by_path(r);
+    if (d->trials)
+        rc = read_trials(r, d, err);
     for (size_t i = 0; i < d->n && !rc; i++)
         rc = read_trace(r, d, &d->trace[i], &inference, err);
     double *room = rc ? NULL : calloc(r->n_window + 1, sizeof *room);

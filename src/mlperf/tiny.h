@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Energy of MLPerf Tiny: the folder of a run of the EEMBC runner in energy mode, with trace<k>-energy.bin
- * (energy per sample), trace<k>-timestamps.json (edges of the device's pin), log.txt and results.txt.
+ * (energy per sample), trace<k>-timestamps.json (edges of the device's pin), log.txt and results.txt; or that
+ * of MLCommons' own runner (v1.3), with results.txt, log.txt and, where it was submitted, results.json.
  *
  * Each window is given twice: as the runner has it (whole samples, by its own running sum of time), and with
  * the samples at both edges in proportion. NaN: there is none. */
@@ -27,11 +28,14 @@ struct jm_tiny_result {
     char dir[4096];
     char model[64], device[128], instrument[32], submitter[128], system[128], benchmark[64], round[8];
     bool has_log, has_results, energy_mode; /* energy_mode: the device said so */
-    int64_t errors;                         /* of the runner */
-    char error[160];                        /* the first */
-    size_t n_edges;                         /* of all traces */
-    size_t n_commands;                      /* inference commands of the log */
-    int64_t volts_mv;                       /* supply; -1: not known */
+    bool trials,
+        has_samples;   /* trials: of MLCommons' runner, each of its own; has_samples: in results.json */
+    bool lost_edge;    /* the counters of a trial's edges do not follow each other */
+    int64_t errors;    /* of the runner */
+    char error[160];   /* the first */
+    size_t n_edges;    /* of all traces */
+    size_t n_commands; /* inference commands of the log */
+    int64_t volts_mv;  /* supply; -1: not known */
     struct jm_tiny_window *window;
     size_t n_window;
     double rate_hz; /* of the first trace */

@@ -32,12 +32,17 @@ static void windows(struct work *k)
     const struct jm_tiny_result *t = k->t;
     const struct jm_tiny_window *shortest = NULL, *fewest = NULL;
     char at[160];
-    if (t->n_window != WINDOWS || (t->n_commands && t->n_commands != t->n_window))
+    bool streaming = strncasecmp(t->model, "sww", 3) == 0; /* one long recording is played to the device */
+    size_t asked = streaming ? 1 : WINDOWS;
+    if (t->n_window != asked || (t->n_commands && t->n_commands != t->n_window))
         SAY(k, "tiny.windows", JM_MLPERF_FAIL, NULL,
-            "The edges bound %zu window%s, the log has %zu inference commands; %d are asked for.",
-            t->n_window, t->n_window == 1 ? "" : "s", t->n_commands, WINDOWS);
+            t->trials && !t->has_samples
+                ? "results.txt has %zu window%s, the log has %zu inference commands; %zu asked for."
+                : "The edges bound %zu window%s, the log has %zu inference commands; %zu asked for.",
+            t->n_window, t->n_window == 1 ? "" : "s", t->n_commands, asked);
     else
-        SAY(k, "tiny.windows", JM_MLPERF_PASS, NULL, "%d windows for %d inputs.", WINDOWS, WINDOWS);
+        SAY(k, "tiny.windows", JM_MLPERF_PASS, NULL, "%zu window%s for %zu input%s.", asked,
+            asked == 1 ? "" : "s", asked, asked == 1 ? "" : "s");
     for (size_t i = 0; i < t->n_window; i++) {
         const struct jm_tiny_window *w = &t->window[i];
         if (!shortest || w->end_s - w->start_s < shortest->end_s - shortest->start_s)
@@ -45,13 +50,16 @@ static void windows(struct work *k)
         if (!isnan(w->inferences) && (!fewest || w->inferences < fewest->inferences))
             fewest = w;
     }
-    if (shortest) {
+    if (shortest && !isnan(shortest->end_s)) {
         double s = shortest->end_s - shortest->start_s;
         snprintf(at, sizeof at, "%s window %d", shortest->trace, shortest->number);
         SAY(k, "tiny.duration", s >= SECONDS ? JM_MLPERF_PASS : JM_MLPERF_FAIL, at,
             "The shortest window lasts %.3f s.", s);
     }
-    if (fewest) {
+    if (fewest && streaming) {
+        SAY(k, "tiny.inferences", JM_MLPERF_NOTE, NULL,
+            "The inferences of a streaming run are not counted: %.0f.", fewest->inferences);
+    } else if (fewest) {
         snprintf(at, sizeof at, "%s window %d", fewest->trace, fewest->number);
         SAY(k, "tiny.inferences", fewest->inferences >= INFERENCES ? JM_MLPERF_PASS : JM_MLPERF_FAIL, at,
             "The fewest inferences of a window are %.0f.", fewest->inferences);
@@ -59,7 +67,15 @@ static void windows(struct work *k)
         SAY(k, "tiny.inferences", JM_MLPERF_NOTE, NULL,
             "How many inferences ran is not said by log.txt or results.txt.");
     }
-    if (t->n_edges == 2 * t->n_window + 1)
+    if (t->trials && !t->has_samples)
+        SAY(k, "tiny.edges", JM_MLPERF_NOTE, NULL, "The edges were not submitted.");
+    else if (t->trials)
+        SAY(k, "tiny.edges", t->lost_edge || t->n_edges < 2 * t->n_window ? JM_MLPERF_FAIL : JM_MLPERF_PASS,
+            NULL,
+            t->lost_edge ? "Of %zu edges of %zu trials one was lost: their counters do not follow each other."
+                         : "%zu edges in %zu trials; the last two of each count.",
+            t->n_edges, t->n_window);
+    else if (t->n_edges == 2 * t->n_window + 1)
         SAY(k, "tiny.edges", JM_MLPERF_PASS, NULL,
             "%zu edges: the start of the device and two for each window.", t->n_edges);
     else
@@ -114,13 +130,15 @@ static void agrees(struct work *k)
         }
         most = fmax(most, fabs(w->published_uj - w->claimed_uj));
     }
-    if (!n)
+    if (t->trials && !t->has_samples)
+        SAY(k, "tiny.agrees", JM_MLPERF_NOTE, NULL, "%.250s", t->why);
+    else if (!n)
         SAY(k, "tiny.agrees", t->has_results ? JM_MLPERF_WARN : JM_MLPERF_NOTE, NULL,
             "%s no energy of a window to compare with.",
             t->has_results ? "results.txt has" : "There is no results.txt, so there is");
     else if (wrong)
-        SAY(k, "tiny.agrees", JM_MLPERF_FAIL, at, "%zu of %zu windows of results.txt differ from the trace.",
-            wrong, n);
+        SAY(k, "tiny.agrees", JM_MLPERF_FAIL, at,
+            "%zu of %zu windows of results.txt differ from the samples.", wrong, n);
     else if (!isnan(t->claimed_median) && !same(t->median_published, t->claimed_median))
         SAY(k, "tiny.agrees", JM_MLPERF_FAIL, NULL,
             "results.txt claims a median of %.3f uJ per inference, its windows give %.3f.", t->claimed_median,
@@ -129,7 +147,7 @@ static void agrees(struct work *k)
         SAY(k, "tiny.agrees", mute ? JM_MLPERF_WARN : JM_MLPERF_PASS, NULL,
             "%zu window%s of results.txt %s the trace to %.4f uJ%s.", n, n == 1 ? "" : "s",
             n == 1 ? "agrees with" : "agree with", most, mute ? "; the others are not in it" : "");
-    if (!isnan(t->median_published) && !isnan(t->median_proper))
+    if (!t->trials && !isnan(t->median_published) && !isnan(t->median_proper))
         SAY(k, "tiny.resolution", JM_MLPERF_NOTE, NULL,
             "Median %.3f uJ per inference with whole samples, %.3f with those at the edges in proportion "
             "(%+.4f %%).",

@@ -288,6 +288,8 @@ static void kinds(struct jm_out *o, const struct jm_round_table *t, enum jm_roun
             jm_str_adds(o->s, " published, ");
             jm_out_add(o, jm_fmt_value(b, r->metric_proper, r->metric_unit));
             jm_str_adds(o->s, " proper");
+        } else if (r->kind == JM_ROUND_TINY) {
+            jm_str_adds(o->s, "no energy");
         } else {
             size_t n = 0;
             for (size_t j = 0; j < r->n_part; j++)
@@ -301,6 +303,10 @@ static void kinds(struct jm_out *o, const struct jm_round_table *t, enum jm_roun
             jm_out_style(o, JM_OUT_PLAIN);
         }
         jm_str_addc(o->s, '\n');
+        if (r->kind == JM_ROUND_TINY && r->accuracy && isnan(r->metric)) {
+            jm_str_adds(o->s, "      ");
+            jm_out_wrap(o, r->accuracy, 6, 6);
+        }
     }
 }
 

@@ -152,11 +152,51 @@ static bool result_line(struct jm_span s, struct jm_tiny_said *o)
     return false;
 }
 
+/* Lines of MLCommons' runner, which have no time and no source in front. */
+static bool trial_line(struct jm_span s, struct jm_tiny_said *o)
+{
+    static const struct {
+        const char *words;
+        enum jm_tiny_said_kind kind;
+    } rows[] = {{"Energy data for trial ", JM_TINY_ENERGY_WINDOW},
+                {"Elapsed time ", JM_TINY_SECONDS},
+                {"Inferences ", JM_TINY_INFERENCES},
+                {"Total Energy ", JM_TINY_ENERGY},
+                {"Energy/Inf ", JM_TINY_PER_INFERENCE},
+                {"Running inference with ", JM_TINY_INFER_START},
+                {"Device model retrieved:", JM_TINY_MODEL},
+                {"Device profile retrieved:", JM_TINY_PROFILE},
+                {"ERROR: ", JM_TINY_ERROR}};
+    struct jm_span rest;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!after(s, rows[i].words, &rest))
+            continue;
+        ptrdiff_t cut = jm_span_chr(
+            rest, rows[i].kind == JM_TINY_INFER_START ? '/' : ':'); /* "1/250 (warmup/measured)" */
+        o->kind = rows[i].kind;
+        o->text = jm_span_trim(rest);
+        if (o->kind == JM_TINY_MODEL || o->kind == JM_TINY_PROFILE || o->kind == JM_TINY_ERROR)
+            return true;
+        if (o->kind != JM_TINY_ENERGY_WINDOW) {
+            if (cut < 0)
+                break;
+            rest = jm_span_sub(rest, (size_t)cut + 1, rest.n);
+        }
+        if (number(rest, &o->number, NULL))
+            return true;
+        break;
+    }
+    *o = (struct jm_tiny_said){.time_s = NAN, .number = NAN, .at = NAN, .seconds = NAN};
+    return false;
+}
+
 void jm_tiny_line(struct jm_span line, struct jm_tiny_said *o)
 {
     struct jm_span s = jm_span_trim(line), rest;
     ptrdiff_t colon;
     *o = (struct jm_tiny_said){.time_s = NAN, .number = NAN, .at = NAN, .seconds = NAN};
+    if (trial_line(s, o))
+        return;
     if (number(s, &o->time_s, &rest))
         s = jm_span_trim(rest);
     /* "ulp-ml: text", "io: [dut]: m-..." */

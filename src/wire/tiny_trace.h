@@ -5,7 +5,11 @@
  * lost) trace<k>-timestamps.json  [ seconds of each falling edge of the device's pin ] log.txt, results.txt
  * lines "00035.099 source: text"
  *
- * Source: eembc/energyrunner, eembc js110 tracer (file_writer.cpp). */
+ * MLCommons' own runner (v1.3) writes "Energy data for trial 0", "Total Energy  : 61337.445 uJ" and so on;
+ * its samples are in results.json (import/mlperf_tiny.h).
+ *
+ * Source: eembc/energyrunner, eembc js110 tracer (file_writer.cpp); mlcommons/tiny benchmark/runner main.py.
+ */
 #ifndef JM_WIRE_TINY_TRACE_H
 #define JM_WIRE_TINY_TRACE_H
 
@@ -46,6 +50,7 @@ enum jm_tiny_said_kind {
     JM_TINY_MEDIAN_ENERGY, /* number: uJ per inference */
     JM_TINY_SPEED_WINDOW,  /* number: window */
     JM_TINY_INFERENCES,    /* number */
+    JM_TINY_SECONDS,       /* number: s, of a trial */
     JM_TINY_RUNTIME,       /* number: s */
     JM_TINY_MEDIAN_SPEED   /* number: per second */
 };

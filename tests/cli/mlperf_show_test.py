@@ -261,6 +261,23 @@ class Hostile(Base):
         open(path, "w").close()
         self.assertEqual(run("show", path).returncode, 2)
 
+    def test_energy_beside_the_performance_of_a_tiny_result(self):
+        top = os.path.join(self.dir, "tiny")
+        result = os.path.join(top, "closed", "ACME", "results", "compiler", "board", "kws")
+        for part in ("accuracy", "performance", "energy"):
+            os.makedirs(os.path.join(result, part))
+            with open(os.path.join(result, part, "results.txt"), "w", encoding="utf-8") as f:
+                f.write("Power Edition Output\nEnergy data for trial 0\n  Elapsed time  : 12.0\n  Inferences    : 250\n"
+                        "  Total Energy  : 61337.445 uJ\n  Energy/Inf    : 245.350 uJ/inf\n"
+                        "Median energy cost is 245.3498 uJ/inf.\n" if part == "energy" else "Top 1% = 90.0\n")
+        d = self.json(top)
+        self.assertEqual([(t["system"], t["benchmark"], t["submitter"], t["published"]) for t in d["tiny"]],
+                         [("compiler/board", "kws", "ACME", None)])
+        self.assertEqual(d["found"]["without_power"], 0)
+        text = self.show(top)
+        self.assertRegex(text, r"result +kws\n")
+        self.assertIn("claims a median of 245.3498 uJ", " ".join(text.split()))
+
     def test_many_empty_folders(self):
         many = tempfile.mkdtemp(dir=self.dir)
         for i in range(40):

@@ -117,5 +117,29 @@ class Import(unittest.TestCase):
         self.assertIn("0xf1", p.stderr)
 
 
+    def test_trials_of_mlcommons_runner(self):
+        """3 uJ a millisecond for 12 s is 36 mJ; the second trial 4 uJ, 48 mJ. Samples outside the edges do not count."""
+        out = ["Power Edition Output"]
+        trials = []
+        for k in range(2):
+            trials.append({"infer": {"iterations": 100}, "power": {
+                "samples": [9e-6] * 40 + [(3 + k) * 1e-6] * 12000 + [9e-6] * 40,
+                "timestamps": [["00", 40], ["01", 12040]], "voltage": 1.8}, "mode": "e"})
+            out += [f"Energy data for trial {k}", "  Elapsed time  : 12.0", "  Inferences    : 100",
+                    f"  Total Energy  : {(3 + k) * 12000:.3f} uJ", f"  Energy/Inf    : {(3 + k) * 120:.3f} uJ/inf"]
+        self.write("results.json", json.dumps(trials))
+        self.write("results.txt", "\n".join(out) + "\n")
+        self.write("log.txt", "Logging initialized. Writing output to sessions\\20250725_190327\\log.txt\n"
+                   "Device model retrieved: kws01\n")
+        shown, env = self.show("mlperf-tiny")
+        for got, want in zip(self.energies(shown, "wall"), (0.036, 0.048), strict=True):
+            self.assertAlmostEqual(got, want, delta=1e-9)
+        self.assertEqual((env["tiny.model"], env["tiny.supply"], env["tiny.samples"]), ("kws01", "1800 mV", "24160"))
+        os.unlink(os.path.join(self.src, "results.json"))
+        p = run("import", self.src, "-o", os.path.join(self.dir, "none.jmr"))
+        self.assertEqual(p.returncode, 4, p.stderr)
+        self.assertIn("has no results.json", p.stderr)
+
+
 if __name__ == "__main__":
     tap.main()

@@ -175,6 +175,88 @@ static void claims(void **state)
     jm_tiny_free(t);
 }
 
+/* MLCommons' runner: a thousand samples a second in joules, the load between the last two edges. Trial k
+ * draws 2 + k uJ a millisecond for 12 s: (2 + k) x 12,000 uJ, of 250 inferences 96, 144, ... 288 uJ; the
+ * middle one 192. */
+static void trials(void **state)
+{
+    (void)state;
+    struct jm_str json, log, txt;
+    jm_str_init(&json);
+    jm_str_init(&log);
+    jm_str_init(&txt);
+    jm_str_adds(&log, "Logging initialized. Writing output to sessions\\20250725_190327\\log.txt\n"
+                      "Device profile retrieved: Firmware V0.0.1\nDevice model retrieved: kws01\n");
+    jm_str_adds(&txt, "Power Edition Output\n");
+    for (int k = 0; k < 5; k++) {
+        jm_str_addf(&json,
+                    "%s{\"file\": \"a.bin\", \"infer\": {\"results\": [0.1, 0.9], \"iterations\": 250}, "
+                    "\"power\": {\"samples\": [",
+                    k ? ", " : "[");
+        for (int i = 0; i < 12100; i++)
+            jm_str_addf(&json, "%s%de-06", i ? ", " : "", i < 50 || i >= 12050 ? 1 : 2 + k);
+        jm_str_adds(&json, "], \"timestamps\": [[\"00\", 7], [\"01\", 50], [\"02\", 12050]], \"voltage\": "
+                           "1.8}, \"mode\": \"e\"}");
+        jm_str_adds(&log, "0725.190332 ulp-mlperf: Loading file a.bin segment 0\n"
+                          "Running inference with 1/250 (warmup/measured) iterations ...\n");
+        jm_str_addf(&txt,
+                    "Energy data for trial %d\n  Elapsed time  : 12.0\n  Inferences    : 250\n  Power        "
+                    " : %d.0 mW.\n"
+                    "  Total Energy  : %d.000 uJ\n  Energy/Inf    : %d.000 uJ/inf\n",
+                    k, 2 + k, (2 + k) * 12000, (2 + k) * 48);
+    }
+    jm_str_adds(&json, "]");
+    jm_str_adds(&txt, "-----\nMedian energy cost is 192.0000 uJ/inf.\n-----\n");
+    put("results.json", jm_str_span(&json));
+    put("results.txt", jm_str_span(&txt));
+    put("log.txt", jm_str_span(&log));
+    assert_true(jm_tiny_at(dir));
+    struct jm_tiny_result *t = read_it();
+    assert_int_equal(t->n_window, 5);
+    for (int k = 0; k < 5; k++) {
+        assert_float_equal(t->window[k].published_uj, (2 + k) * 12000, 1e-6);
+        assert_true(t->window[k].samples == 12000 && t->window[k].inferences == 250);
+        assert_true(t->window[k].claimed_uj == (2 + k) * 12000);
+    }
+    assert_float_equal(t->median_published, 192, 1e-9);
+    assert_true(t->claimed_median == 192 && t->volts_mv == 1800 && t->energy_mode);
+    assert_string_equal(t->model, "kws01");
+    assert_string_equal(t->device, "Firmware V0.0.1");
+    static const char *const holds[] = {"tiny.windows", "tiny.duration", "tiny.inferences", "tiny.edges",
+                                        "tiny.dropped", "tiny.agrees",   "tiny.mode",       "tiny.errors"};
+    for (size_t i = 0; i < sizeof holds / sizeof holds[0]; i++)
+        if (says(t, holds[i]) != JM_MLPERF_PASS)
+            fail_msg("%s", holds[i]);
+    jm_tiny_free(t);
+    /* an edge was lost, another claim, a cut file */
+    memcpy(strstr(json.buf, "[\"01\", 50]"), "[\"05\", 50]", 10);
+    memcpy(strstr(txt.buf, "24000.000"), "24000.002", 9);
+    put("results.json", jm_str_span(&json));
+    put("results.txt", jm_str_span(&txt));
+    t = read_it();
+    assert_int_equal(says(t, "tiny.edges"), JM_MLPERF_FAIL);
+    assert_int_equal(says(t, "tiny.agrees"), JM_MLPERF_FAIL);
+    jm_tiny_free(t);
+    for (size_t n = json.len; n > 2; n = n / 3) {
+        put("results.json", jm_span_sub(jm_str_span(&json), 0, n - 1));
+        t = read_it();
+        assert_true(t->why[0]);
+        jm_tiny_free(t);
+    }
+    /* no samples: nothing but the claim */
+    char path[600];
+    snprintf(path, sizeof path, "%s/results.json", dir);
+    unlink(path);
+    t = read_it();
+    assert_true(isnan(t->median_published) && t->n_window == 5 && t->claimed_median == 192);
+    assert_non_null(strstr(t->why, "192 uJ"));
+    assert_int_equal(says(t, "tiny.agrees"), JM_MLPERF_NOTE);
+    jm_tiny_free(t);
+    jm_str_release(&json);
+    jm_str_release(&log);
+    jm_str_release(&txt);
+}
+
 static void cut_and_odd_files(void **state)
 {
     (void)state;
@@ -222,6 +304,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(windows, fresh, gone),
         cmocka_unit_test_setup_teardown(lost_samples, fresh, gone),
         cmocka_unit_test_setup_teardown(claims, fresh, gone),
+        cmocka_unit_test_setup_teardown(trials, fresh, gone),
         cmocka_unit_test_setup_teardown(cut_and_odd_files, fresh, gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
