@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logs of amd-smi, rocm-smi and hl-smi, as CSV and JSON. Names of members are those of amd-smi metric and
- * monitor (ROCm 6 and 7), rocm-smi --showpower --showenergycounter, hl-smi -Q. Of a package of two dies only
- * one shows the power of both; the other shows N/A or 0, which is no reading (rocm_smi_lib issue 160). */
+/* Logs of amd-smi, rocm-smi and hl-smi, as CSV and JSON, and of xpu-smi as CSV. Names of members are those of
+ * amd-smi metric and monitor (ROCm 6 and 7), rocm-smi --showpower --showenergycounter, hl-smi -Q, xpu-smi
+ * dump. Of a package of two dies only one shows the power of both; the other shows N/A or 0, which is no
+ * reading (rocm_smi_lib issue 160). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +18,12 @@
 #define COLUMNS 256
 #define GPUS    1024
 
-enum what { NONE, TIME, DEVICE, NAME, CURRENT, AVERAGE, ENERGY_J, ENERGY_UJ, LIMIT, WHATS };
+enum what { NONE, TIME, DEVICE, TILE, NAME, CURRENT, AVERAGE, ENERGY_J, ENERGY_UJ, LIMIT, WHATS };
 
 static const struct {
     const char *name;
     enum what what;
-    char tool; /* a amd-smi, r rocm-smi, h hl-smi, . any */
+    char tool; /* a amd-smi, r rocm-smi, h hl-smi, x xpu-smi, . any */
 } names[] = {
     {"timestamp", TIME, '.'},
     {"time", TIME, '.'},
@@ -31,6 +32,8 @@ static const struct {
     {"gpu_id", DEVICE, 'a'},
     {"device", DEVICE, 'r'},
     {"index", DEVICE, 'h'},
+    {"DeviceId", DEVICE, 'x'},
+    {"TileId", TILE, 'x'},
     {"uuid", DEVICE, '.'},
     {"name", NAME, '.'},
     {"Card Series", NAME, 'r'},
@@ -44,6 +47,8 @@ static const struct {
     {"power1_average (W)", AVERAGE, 'r'},
     {"Accumulated Energy (uJ)", ENERGY_UJ, 'r'},
     {"Max Graphics Package Power (W)", LIMIT, 'r'},
+    {"GPU Power (W)", CURRENT, 'x'},
+    {"GPU Energy Consumed (J)", ENERGY_J, 'x'},
     {"power.draw", CURRENT, 'h'},
     {"power.draw [W]", CURRENT, 'h'},
 };
@@ -69,7 +74,8 @@ struct amd {
     size_t n;
     char tool;
     bool zone, stamped;
-    int64_t base;
+    bool no_date; /* its stamps are times of day */
+    int64_t base, day, of_day;
 };
 
 static struct gpu *gpu_of(struct amd *a, struct jm_span key)
@@ -138,7 +144,7 @@ static void value(struct amd *a, struct gpu *g, enum what what, int64_t t, struc
 
 static const char *tool_name(char tool)
 {
-    return tool == 'r' ? "rocm-smi" : tool == 'h' ? "hl-smi" : "amd-smi";
+    return tool == 'r' ? "rocm-smi" : tool == 'h' ? "hl-smi" : tool == 'x' ? "xpu-smi" : "amd-smi";
 }
 
 static int open_log(struct amd *a, char tool, const char *path, const char *out,
@@ -160,7 +166,10 @@ static int open_log(struct amd *a, char tool, const char *path, const char *out,
 
 static int close_log(struct amd *a)
 {
-    if (a->stamped)
+    if (a->no_date)
+        jm_build_times(&a->l.b, "times of day of the log without zone, taken as UTC; the date is that of the "
+                                "file's modification");
+    else if (a->stamped)
         jm_build_times(&a->l.b, a->zone ? "stamps of the log"
                                         : "stamps of the log in local time without a zone, taken as UTC");
     else
@@ -192,6 +201,29 @@ static bool no_times(struct amd *a)
         "%s has no time stamps; say with --interval how far its looks are apart, or log with a time column "
         "(amd-smi monitor -p -w 1 --csv writes one)",
         a->l.f.path);
+    return true;
+}
+
+/* xpu-smi stamps "06:14:46.123": the day is that of the file, and the next one when the clock falls back. */
+static bool time_of_day(struct amd *a, struct jm_span s, int64_t *t)
+{
+    struct jm_span part[3];
+    int64_t h, m, ns;
+    s = jm_span_trim(s);
+    for (int i = 0; i < 3; i++)
+        if (!jm_span_field(&s, ':', &part[i]))
+            return false;
+    if (s.n || jm_num_i64(part[0], &h) || jm_num_i64(part[1], &m) || jm_num_fixed(part[2], -9, &ns) ||
+        h < 0 || h > 23 || m < 0 || m > 59 || ns < 0 || ns > 61 * JM_NS_PER_S)
+        return false;
+    int64_t of_day = (h * 3600 + m * 60) * JM_NS_PER_S + ns, day = 86400 * JM_NS_PER_S;
+    if (!a->no_date)
+        a->day = a->base - a->base % day;
+    else if (of_day < a->of_day - day / 2)
+        a->day += day;
+    a->no_date = true;
+    a->of_day = of_day;
+    *t = a->day + of_day;
     return true;
 }
 
@@ -264,15 +296,23 @@ static int import_csv(char tool, const char *path, const char *out, const struct
             continue;
         int64_t t = 0;
         bool timed = false, zone = false;
-        struct jm_span key = {NULL, 0};
+        struct jm_span key = {NULL, 0}, tile = {NULL, 0};
         char name[64] = "";
         for (size_t i = 0; i < columns; i++) {
             if (what[i] == TIME && !timed) {
-                timed = jm_devlog_time(f[i].raw, &t, &zone);
+                timed = jm_devlog_time(f[i].raw, &t, &zone) || time_of_day(&a, f[i].raw, &t);
             } else if (what[i] == DEVICE && (!key.n || jm_span_trim(f[i].raw).n > key.n))
                 key = jm_span_trim(f[i].raw);
+            else if (what[i] == TILE)
+                tile = jm_span_trim(f[i].raw);
             else if (what[i] == NAME)
                 jm_csv_text(&f[i], name, sizeof name);
+        }
+        char whole[96];
+        if (tile.n && key.n) {
+            snprintf(whole, sizeof whole, "%.*s.%.*s", key.n < 40 ? (int)key.n : 40, key.p,
+                     tile.n < 40 ? (int)tile.n : 40, tile.p);
+            key = jm_span_of(whole);
         }
         struct gpu *g = gpu_of(&a, key);
         if (!g || !key.n)
@@ -463,6 +503,11 @@ static int sniff_hl(const struct jm_probe *p)
     return sniff_tool(p, 'h');
 }
 
+static int sniff_xpu(const struct jm_probe *p)
+{
+    return p->json ? 0 : sniff_tool(p, 'x');
+}
+
 static int import_any(char tool, const char *path, const char *out, const struct jm_import_opts *o,
                       struct jm_err *err)
 {
@@ -516,4 +561,16 @@ const struct jm_importer jm_import_hl_smi = {
     .lacks = "The energy counter; the time zone of its stamps.",
     .sniff = sniff_hl,
     .import = import_hl,
+};
+static int import_xpu(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err)
+{
+    return import_any('x', path, out, o, err);
+}
+const struct jm_importer jm_import_xpu_smi = {
+    .name = "xpu-smi",
+    .summary = "xpu-smi logs of Intel GPUs (dump -m 1,8: CSV)",
+    .reads = "power and consumed energy of every device, or of every tile where they were asked for.",
+    .lacks = "The date and the zone of its times of day: the date is that of the file.",
+    .sniff = sniff_xpu,
+    .import = import_xpu,
 };

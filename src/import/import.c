@@ -34,7 +34,7 @@ extern const struct jm_importer jm_import_tokenpowerbench, jm_import_alumet, jm_
 extern const struct jm_importer jm_import_optimum;
 extern const struct jm_importer jm_import_sim_node;
 extern const struct jm_importer jm_import_nvidia_smi, jm_import_dcgmi, jm_import_prometheus;
-extern const struct jm_importer jm_import_amd_smi, jm_import_rocm_smi, jm_import_hl_smi;
+extern const struct jm_importer jm_import_amd_smi, jm_import_rocm_smi, jm_import_hl_smi, jm_import_xpu_smi;
 
 /* clang-format off: one line an importer */
 const struct jm_importer *const jm_importers[] = {
@@ -61,6 +61,7 @@ const struct jm_importer *const jm_importers[] = {
     &jm_import_amd_smi,
     &jm_import_rocm_smi,
     &jm_import_hl_smi,
+    &jm_import_xpu_smi,
     &jm_import_dcgmi,
     &jm_import_prometheus,
     &jm_import_codecarbon,

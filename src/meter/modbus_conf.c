@@ -120,9 +120,9 @@ const struct jm_opt jm_modbus_opts[] = {
     {"address", 0, JM_OPT_STR, AT(address), .arg = "HOST[:PORT] | /dev/...",
      .help = "Modbus/TCP at this host (502), or a serial port with RTU."},
     {"model", 0, JM_OPT_STR, AT(model), .arg = "NAME",
-     .help = "Registers of a known meter: sdm120, sdm230, sdm630, em24, em24-e1, em330, em340, iem3000, "
-             "janitza, pac2200, "
-             "wt300e."},
+     .help =
+         "Registers of a known meter: sdm120, sdm230, sdm630, sdm72, em24, em24-e1, em330, em340, iem3000, "
+         "janitza, pac2200, abb, pro380, countis, dtsu666, wt300e."},
     {"registers", 0, JM_OPT_MAPS, .maps = &registers,
      .help =
          "Registers of another meter: a list of {quantity, address, function, type, order, unit, scale}."},

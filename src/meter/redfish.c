@@ -91,6 +91,8 @@ static int add(struct jm_meter *m, const struct jm_meter_env *env, const struct 
         jm_instrument_device(in, more, device);
     }
     int domain = place(env, in, tree, r, part[0] ? part : NULL, side, first, &mirror, err);
+    if (r->of == JM_RF_PSU && jm_redfish_in_total(m->priv, r))
+        mirror = true;
     struct jm_channel *c = domain < 0 ? NULL : jm_meter_add_channel(m, err);
     if (!c)
         return domain < 0 ? domain : JM_ENOMEM;
@@ -138,12 +140,19 @@ static int by_source(struct jm_meter *m, struct jm_redfish *f, struct jm_rf_set 
     size_t left_out = 0, refused = 0, absent = 0;
     jm_rf_decide(s);
     jm_rf_dedupe(s);
+    jm_redfish_wholes(s);
     f->spot = calloc(s->n ? s->n : 1, sizeof *f->spot);
     f->resource = calloc(s->n ? s->n : 1, sizeof *f->resource);
     if (!f->spot || !f->resource)
         return jm_err_set(err, JM_ENOMEM, "out of memory for %zu readings", s->n);
     for (size_t i = 0; i < s->n; i++) {
         const struct jm_rf_reading *r = &s->r[i];
+        if (r->of == JM_RF_OUTLET && in->n_feed) { /* of many outlets those that lead somewhere */
+            char part[64];
+            jm_redfish_part(r, false, part);
+            if (!jm_instrument_feed(in, part))
+                continue;
+        }
         if (jm_redfish_usable(s, r, conf->parts))
             f->spot[f->n_spots++].what = *r;
         else if (jm_redfish_watchable(s, r, conf->parts))
@@ -153,6 +162,12 @@ static int by_source(struct jm_meter *m, struct jm_redfish *f, struct jm_rf_set 
         else if (!r->repeat && (r->status == JM_S_IMPLAUSIBLE || !r->unit_sure))
             refused++;
     }
+    const char *unknown = jm_redfish_unfed(s, in);
+    if (unknown)
+        return jm_err_set(err, JM_EABSENT,
+                          "the service has no metered part \"%.40s\" that a feed names; `joulemark meters` "
+                          "without feeds lists them",
+                          unknown);
     if (!f->n_spots)
         return jm_err_set(
             err, JM_EABSENT,

@@ -87,7 +87,8 @@ void jm_redfish_part(const struct jm_rf_reading *r, bool first, char out[64])
     if (first && (r->of == JM_RF_NODE || r->of == JM_RF_PDU))
         return;
     const char *list = strstr(r->source, "#/PowerSupplies/");
-    const char *supply = strstr(r->uri, "/PowerSupplies/"), *outlet = strstr(r->uri, "/Outlets/");
+    const char *whose = r->owner[0] ? r->owner : r->uri;
+    const char *supply = strstr(whose, "/PowerSupplies/"), *outlet = strstr(whose, "/Outlets/");
     if (list) {
         snprintf(out, 64, "psu%.*s", (int)(strcspn(list + 16, "/") < 8 ? strcspn(list + 16, "/") : 8),
                  list + 16);
@@ -119,6 +120,60 @@ void jm_redfish_part(const struct jm_rf_reading *r, bool first, char out[64])
     /* "3" of the processors would be the third supply as well */
     bool number = id[0] && strspn(id, "0123456789") == strlen(id);
     snprintf(out, 64, "%s%s", number ? jm_rf_of_name((int)r->of) : "", id);
+}
+
+/* Names that promise the whole are many: a sensor that shows less than half of another figure of its chassis
+ * is a part. */
+void jm_redfish_wholes(struct jm_rf_set *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        struct jm_rf_reading *r = &s->r[i];
+        const char *at = strstr(r->uri, "/Chassis/");
+        size_t n = at ? (size_t)(at - r->uri) + 9 + strcspn(at + 9, "/#") : 0;
+        if (!n || r->of != JM_RF_NODE || strcmp(r->property, "Reading") != 0 || r->unit != JM_U_W ||
+            r->kind != JM_RF_INSTANT || r->status != JM_S_OK)
+            continue;
+        for (size_t j = 0; j < s->n; j++) {
+            const struct jm_rf_reading *o = &s->r[j];
+            if (o->of == JM_RF_NODE && o->unit == JM_U_W && o->kind == JM_RF_INSTANT &&
+                o->status == JM_S_OK && strncmp(o->uri, r->uri, n) == 0 &&
+                (o->uri[n] == '/' || o->uri[n] == '#') && r->value < o->value / 2) {
+                r->of = JM_RF_RAIL;
+                r->scope = JM_RF_COMPONENT;
+                break;
+            }
+        }
+    }
+}
+
+const char *jm_redfish_unfed(const struct jm_rf_set *s, const struct jm_instrument *in)
+{
+    char part[64];
+    for (size_t k = 0; k < in->n_feed; k++) {
+        size_t i = 0;
+        for (; i < s->n; i++) {
+            jm_redfish_part(&s->r[i], false, part);
+            if (!s->r[i].repeat && strcmp(part, in->feed[k].part) == 0)
+                break;
+        }
+        if (i == s->n)
+            return in->feed[k].part;
+    }
+    return NULL;
+}
+
+bool jm_redfish_in_total(const struct jm_redfish *f, const struct jm_rf_reading *supply)
+{
+    const char *at = strstr(supply->uri, "/Chassis/");
+    size_t n = at ? (size_t)(at - supply->uri) + 9 + strcspn(at + 9, "/#") : 0;
+    for (size_t i = 0; n && i < f->n_spots; i++) {
+        const struct jm_rf_reading *r = &f->spot[i].what;
+        if (r->of == JM_RF_PDU && r->unit == JM_U_W && r->kind == JM_RF_INSTANT &&
+            r->scope != JM_RF_DC_OUTPUT && strncmp(r->uri, supply->uri, n) == 0 &&
+            (r->uri[n] == '/' || r->uri[n] == '#'))
+            return true;
+    }
+    return false;
 }
 
 bool jm_redfish_watchable(const struct jm_rf_set *s, const struct jm_rf_reading *r, int parts)
@@ -168,7 +223,7 @@ void jm_redfish_cover(struct jm_redfish *f, const struct jm_rf_set *s, size_t mo
             const char *u = s->r[i].uri;
             bool report = strcmp(s->r[i].property, "MetricValue") == 0;
             size_t k = 0;
-            if (s->r[i].status != JM_S_OK || (i && strcmp(s->r[i - 1].uri, u) == 0))
+            if (i && strcmp(s->r[i - 1].uri, u) == 0) /* its first reading may be missing, others not */
                 continue;
             for (size_t p = 0; p < f->n_spots; p++) {
                 if (done[p] || (report && strcmp(f->spot[p].what.property, "MetricValue") != 0))

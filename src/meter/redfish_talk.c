@@ -150,6 +150,12 @@ int jm_redfish_get(struct jm_redfish_talk *t, const char *uri, struct jm_err *er
         }
         if (status != 200)
             return jm_err_set(err, status_code(status), "%s: the service %s", uri, jm_http_why(status, why));
+        struct jm_span coding;
+        if (jm_http1_header(&t->http.reader, "Content-Encoding", 0, &coding) && coding.n &&
+            !jm_span_ieq(coding, JM_SPAN("identity")))
+            return jm_err_set(err, JM_EUNSUPPORTED,
+                              "%s: the service answers compressed (%.*s) though it was not asked to", uri,
+                              (int)(coding.n < 20 ? coding.n : 20), coding.p);
         return 0;
     }
 }
@@ -202,8 +208,12 @@ struct queue {
     size_t n, cap, at;
 };
 
+#define QUEUE 4096 /* a service that makes up links without end costs no more than this */
+
 static int push(struct queue *q, const struct jm_rf_link *l, struct jm_err *err)
 {
+    if (q->n == QUEUE)
+        return 0;
     for (size_t i = 0; i < q->n; i++)
         if (strcmp(q->v[i].uri, l->uri) == 0)
             return 0;
@@ -219,6 +229,23 @@ static int push(struct queue *q, const struct jm_rf_link *l, struct jm_err *err)
     return 0;
 }
 
+/* A service that is busy or still starting is asked once more for that resource, after all others. */
+#define AGAIN   "again"
+#define BUSY_NS (500 * JM_NS_PER_MS)
+
+static bool again(const struct jm_rf_link *l)
+{
+    return strcmp(l->key, AGAIN) == 0;
+}
+
+static int push_again(struct queue *q, const struct jm_rf_link *l, struct jm_err *err)
+{
+    struct jm_rf_link copy = *l;
+    snprintf(copy.key, sizeof copy.key, AGAIN);
+    q->v[q->at - 1].uri[0] = '\0'; /* else it would be there already */
+    return push(q, &copy, err);
+}
+
 /* What tells of power comes first: where a slow service or the bound on requests ends the look around, the
  * rest of a large tree is what stays unread. */
 static struct jm_rf_link pop(struct queue *q)
@@ -227,7 +254,7 @@ static struct jm_rf_link pop(struct queue *q)
     size_t best = q->at;
     for (size_t i = q->at, found = 0; i < q->n && !found; i++)
         for (size_t k = 0; k < sizeof first / sizeof *first && !found; k++)
-            if (strstr(q->v[i].uri, first[k])) {
+            if (strstr(q->v[i].uri, first[k]) && !again(&q->v[i])) {
                 best = i;
                 found = 1;
             }
@@ -264,6 +291,8 @@ int jm_redfish_discover(struct jm_redfish_talk *t, const struct jm_redfish_conf 
             break;
         }
         const struct jm_rf_link l = pop(&q);
+        if (again(&l))
+            jm_clock_sleep_until(&t->http.clock, jm_clock_mono(&t->http.clock) + BUSY_NS, NULL);
         ++*asked;
         why.text[0] = '\0';
         int got = jm_redfish_get(t, l.uri, &why);
@@ -274,6 +303,10 @@ int jm_redfish_discover(struct jm_redfish_talk *t, const struct jm_redfish_conf 
         if (!got) {
             got = jm_rf_read(set, jm_str_span(&t->http.body), l.uri, &why);
             jm_meter_raw(m, t->http.t0, t->http.t1, l.uri, jm_str_span(&t->http.body), got ? JM_RAW_BAD : 0);
+        }
+        if (got == JM_EAGAIN && !again(&l)) {
+            rc = push_again(&q, &l, err);
+            continue;
         }
         if (got) { /* one resource that fails does not end the others */
             if (!skipped[0])

@@ -30,7 +30,7 @@ static const struct jm_opt opts[] = {
      .help = "Whose objects are asked for: apc, apc-legacy, raritan, raritan-px1, eaton, eaton-input, "
              "servertech, servertech3, "
              "vertiv, cyberpower, cyberpower-epdu, hpe, dell, avocent, enlogic, panduit, schleifenbauer, "
-             "gude, liebert, eman, poe.",
+             "gude, liebert, tripplite, eman, poe.",
      .deflt = "found by sysObjectID"},
     {"outlets", 0, JM_OPT_STR, AT(outlets), .arg = "LIST", .help = "Which are read: \"1-12,15\".",
      .deflt = "those with a feed, else all"},
@@ -71,7 +71,7 @@ static int check(const struct jm_instrument *in, struct jm_err *err)
                             "\"%.40s\" is no vendor of the table; there are apc, apc-legacy, raritan, "
                             "raritan-px1, eaton, eaton-input, servertech, servertech3, vertiv, cyberpower, "
                             "cyberpower-epdu, hpe, dell, avocent, enlogic, panduit, schleifenbauer, gude, "
-                            "liebert, eman, poe",
+                            "liebert, tripplite, eman, poe",
                             c->vendor)
                : 0;
 }

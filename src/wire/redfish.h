@@ -83,6 +83,7 @@ struct jm_rf_reading {
     int64_t since;     /* counter: when it was last reset, Unix ns by the service's clock; 0: not stated */
     char source[JM_RF_URI]; /* what is read: DataSourceUri, or resource#/property */
     char uri[JM_RF_URI];    /* the resource in which it was found */
+    char owner[JM_RF_URI];  /* of a sensor: the outlet, supply or circuit that copies it; "": none */
     char property[64];      /* "PowerWatts", "PowerConsumedWatts", ... */
     char name[96];          /* for people */
 };

@@ -31,6 +31,8 @@ static int rank(const struct jm_rf_reading *r)
 static void inherit(struct jm_rf_reading *keep, const struct jm_rf_reading *gone)
 {
     bool place = gone->of >= JM_RF_PSU && gone->of <= JM_RF_PDU;
+    if (place && gone->of != JM_RF_PDU && !keep->owner[0])
+        snprintf(keep->owner, sizeof keep->owner, "%s", gone->owner[0] ? gone->owner : gone->uri);
     if (keep->of != gone->of && place &&
         (keep->of == JM_RF_RAIL || keep->of == JM_RF_NODE || keep->of == JM_RF_STORAGE ||
          keep->of == JM_RF_NIC || keep->of == JM_RF_PDU)) {

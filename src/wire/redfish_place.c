@@ -73,13 +73,15 @@ bool jm_rf_shelf_supply(struct jm_span t)
 bool jm_rf_named(struct jm_span t, enum jm_rf_of *of, enum jm_rf_scope *scope)
 {
     static const struct {
-        const char *words[8];
+        const char *words[12];
         enum jm_rf_of of;
         enum jm_rf_scope scope;
     } rows[] = {
         {{"totalgpu", "total_gpu", "total gpu", "gpu total"}, JM_RF_GPUS, JM_RF_BOARD},
         {{"totalhsc", "tot_hsc"}, JM_RF_MODULE, JM_RF_BOARD},
-        {{"hsc", "hotswap", "vreg", "_vr_", "vrm", "12v", "54v"}, JM_RF_RAIL, JM_RF_BOARD},
+        {{"hsc", "hotswap", "vreg", "_vr_", "vrm", "vdd", "vcc", "pvnn", "12v", "54v"},
+         JM_RF_RAIL,
+         JM_RF_BOARD},
         {{"dram", "dimm", "memory", "hbm"}, JM_RF_MEMORY, JM_RF_COMPONENT},
         {{"inputpower", "input power", "input_power", "power in", "power_in", "_pin", " pin"},
          JM_RF_NODE,
@@ -99,7 +101,10 @@ bool jm_rf_named(struct jm_span t, enum jm_rf_of *of, enum jm_rf_scope *scope)
         {{"hdd", "nvme", "drive", "disk", "storage"}, JM_RF_STORAGE, JM_RF_COMPONENT},
         {{"nic", "network", "osfp"}, JM_RF_NIC, JM_RF_COMPONENT},
         {{"system", "total", "chassis", "node", "server", "pwr consumption"}, JM_RF_NODE, JM_RF_SIDE_UNKNOWN},
-        {{"sys_power", "sys power", "power meter", "intake"}, JM_RF_NODE, JM_RF_SIDE_UNKNOWN},
+        {{"sys_power", "sys power", "syspower", "sys_pwr", "sys pwr", "syspwr", "sys_energy", "sysenergy",
+          "power meter", "intake"},
+         JM_RF_NODE,
+         JM_RF_SIDE_UNKNOWN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].words[0] ? !any_of(t, rows[i].words) : !of_supply(t))

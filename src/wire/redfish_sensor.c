@@ -105,6 +105,10 @@ static void sensor_of(struct jm_rf_reading *r, const struct jm_json *o)
     }
     if (here == JM_RF_GPU && of == JM_RF_MODULE)
         of = here;
+    if (here != JM_RF_PDU && of == JM_RF_NODE && jm_rf_shelf_supply(id.n ? id : name)) {
+        of = JM_RF_RAIL; /* "P0_PIN": what a processor takes in */
+        scope = JM_RF_COMPONENT;
+    }
     jm_rf_tray(r->uri, id.n ? id : name, &of, &scope);
     if (chassis.n && jm_rf_has(chassis, "hgx") && of == JM_RF_NODE) /* "Total" of a board is not the node's */
         of = JM_RF_MODULE, scope = JM_RF_BOARD;

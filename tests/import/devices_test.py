@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Import of device logs: nvidia-smi, amd-smi, rocm-smi, hl-smi, dcgmi, Prometheus. Made-up files whose energy is worked out
+"""Import of device logs: nvidia-smi, amd-smi, rocm-smi, hl-smi, xpu-smi, dcgmi, Prometheus. Made-up files whose energy is worked out
 here; forms of real output (utkuozdemir/nvidia_gpu_exporter's captures, MIT; dcgmi/ProcessStats.cpp; ROCm/rocm_smi_lib issue
 160) retyped as far as their layout goes."""
 import json
@@ -319,6 +319,20 @@ class Amd(Files):
         rows += [f"{T0 + timedelta(seconds=i)}, 0, HL-225, 450 W" for i in range(61)]
         self.load(self.write("h.csv", "\n".join(rows)), "hl-smi")
         self.joules(450 * 60.0)
+
+    def test_xpu(self):
+        """Times of day alone, over midnight; a sensor that is not there is no 0."""
+        rows = ["Timestamp, DeviceId, GPU Utilization (%), GPU Power (W), GPU Energy Consumed (J), GPU Memory Temperature (Celsius Degree)"]
+        for i in range(61):
+            s = (86400 - 30 + i) % 86400
+            rows += [f"{s // 3600:02}:{s // 60 % 60:02}:{s % 60:02}.250,    {g}, 97.50, {300 + g}.00, {5000.5 + (300 + g) * i:.2f},   N/A"
+                     for g in range(2)]
+        self.load(self.write("x.csv", "\n".join(rows)), "xpu-smi")
+        self.joules(601 * 60.0)
+        rows = ["Timestamp, DeviceId, TileId, GPU Power (W)"]
+        rows += [f"01:02:{i:02}.000, 0, {t}, {100 + t}.5" for i in range(60) for t in range(2)]
+        self.load(self.write("t.csv", "\n".join(rows)), "xpu-smi")
+        self.joules(202 * 59.0)
 
 
 def stats(seconds, joules, mean, end="Fri May 31 10:16:14 2024"):

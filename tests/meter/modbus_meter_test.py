@@ -51,6 +51,17 @@ class Models(unittest.TestCase):
         r = {**place(4, 0x34, words("f", 1200)), **place(4, 0x48, words("f", 1))}
         self.check(r, "model: sdm630", 1200, 3.6e6)
 
+    def test_others(self):
+        """Hundredths of W and of kW, tenths of W, kW; energies of 64, 32 and float bits."""
+        r = {**place(3, 0x5b14, words("i", 123456)), **place(3, 0x5000, words("Q", 98765))}
+        self.check(r, "model: abb", 1234.56, 987.65 * 3.6e6, 36e3)
+        r = {**place(3, 0x5012, words("f", 1.25)), **place(3, 0x600c, words("f", 64))}
+        self.check(r, "model: pro380", 1250, 64 * 3.6e6)
+        r = {**place(3, 0xc568, words("i", 321)), **place(3, 0xc652, words("I", 77))}
+        self.check(r, "model: countis", 3210, 77 * 3.6e6, 3.6e6)
+        r = {**place(3, 0x2012, words("f", 8123.5)), **place(3, 0x101e, words("f", 2))}
+        self.check(r, "model: dtsu666", 812.35, 2 * 3.6e6)
+
     def test_gavazzi_low_word_first(self):
         r = {**place(4, 0x28, low_first("i", 12345)), **place(4, 0x42, low_first("i", 98765))}
         self.check(r, "model: em24", 1234.5, 9876.5 * 3.6e6, 360e3)
