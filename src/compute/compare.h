@@ -94,11 +94,12 @@ struct jm_compare_side {
 
 enum jm_clause_state { JM_CLAUSE_MET, JM_CLAUSE_OPEN, JM_CLAUSE_BROKEN };
 struct jm_clause {
-    const char *id; /* "saving", "slo", "errors", "quality", "slices", "known" */
+    const char *id; /* "saving", "slo", "errors", "trials", "quality", "slices", "known" */
     const char *slice;
     enum jm_clause_state state;
     const char *asked, *found; /* "at least 3 %", "5.1 % (4.2 to 6.0 %)" */
     const char *sentence;      /* why it is not met; NULL */
+    const char *provenance;    /* "allocated": what was found is no measurement; NULL: as the sides are */
 };
 
 struct jm_compare_note {

@@ -9,9 +9,8 @@
 
 #include "base/banned.h"
 
-/* A clause with what was asked and found; sentence: why it is not met, NULL. */
-static int put(struct jm_cmp *x, struct jm_candidate *k, const char *id, const char *slice,
-               enum jm_clause_state state, const char *asked, const char *found, const char *sentence)
+int jm_cmp_clause(struct jm_cmp *x, struct jm_candidate *k, const char *id, const char *slice,
+                  enum jm_clause_state state, const char *asked, const char *found, const char *sentence)
 {
     if (!asked || !found || (state != JM_CLAUSE_MET && !sentence))
         return jm_cmp_memory(x);
@@ -36,26 +35,27 @@ static int slo(struct jm_cmp *x, struct jm_candidate *k, size_t i)
     if (isnan(o->attainment))
         return 0;
     if (!t->n || b->unsent)
-        return put(x, k, "slo", o->slice, JM_CLAUSE_OPEN, asked, "not told",
-                   b->unsent
-                       ? JM_CMP_TEXT(x,
-                                     "%llu requests of %c were due, never sent and not kept, so nobody "
-                                     "knows how many were inside their objective",
-                                     (unsigned long long)b->unsent, jm_cmp_letter(k))
-                       : JM_CMP_TEXT(x, "no request %s was measured, so its objective is not told", who));
+        return jm_cmp_clause(
+            x, k, "slo", o->slice, JM_CLAUSE_OPEN, asked, "not told",
+            b->unsent ? JM_CMP_TEXT(x,
+                                    "%llu requests of %c were due, never sent and not kept, so nobody "
+                                    "knows how many were inside their objective",
+                                    (unsigned long long)b->unsent, jm_cmp_letter(k))
+                      : JM_CMP_TEXT(x, "no request %s was measured, so its objective is not told", who));
     const char *found = JM_CMP_TEXT(x, "%.4g %% (%llu of %llu), at least %.4g %%", 100 * share,
                                     (unsigned long long)t->k, (unsigned long long)t->n, 100 * t->bound.lo);
     if (t->bound.lo >= o->attainment)
-        return put(x, k, "slo", o->slice, JM_CLAUSE_MET, asked, found, NULL);
+        return jm_cmp_clause(x, k, "slo", o->slice, JM_CLAUSE_MET, asked, found, NULL);
     if (t->bound.hi < o->attainment)
-        return put(x, k, "slo", o->slice, JM_CLAUSE_BROKEN, asked, found,
-                   JM_CMP_TEXT(x, "%.4g %% %s met their objective, and %.6g %% must", 100 * share, who,
-                               100 * o->attainment));
-    return put(x, k, "slo", o->slice, JM_CLAUSE_OPEN, asked, found,
-               JM_CMP_TEXT(x,
-                           "%.4g %% %s met their objective, which shows %.4g %% and not the %.6g %% asked "
-                           "for: more requests are needed",
-                           100 * share, who, 100 * t->bound.lo, 100 * o->attainment));
+        return jm_cmp_clause(x, k, "slo", o->slice, JM_CLAUSE_BROKEN, asked, found,
+                             JM_CMP_TEXT(x, "%.4g %% %s met their objective, and %.6g %% must", 100 * share,
+                                         who, 100 * o->attainment));
+    return jm_cmp_clause(
+        x, k, "slo", o->slice, JM_CLAUSE_OPEN, asked, found,
+        JM_CMP_TEXT(x,
+                    "%.4g %% %s met their objective, which shows %.4g %% and not the %.6g %% asked "
+                    "for: more requests are needed",
+                    100 * share, who, 100 * t->bound.lo, 100 * o->attainment));
 }
 
 /* --- errors: by the budget, or no more than with A */
@@ -69,30 +69,53 @@ static int errors(struct jm_cmp *x, struct jm_candidate *k)
     const char *asked =
         given ? JM_CMP_TEXT(x, "at most %.6g %% fail", 100 * c->error_budget) : "no more fail than with A";
     if (!b->requests)
-        return put(x, k, "errors", NULL, JM_CLAUSE_OPEN, asked, "not told",
-                   "the runs have no requests, so failures are not told");
+        return jm_cmp_clause(x, k, "errors", NULL, JM_CLAUSE_OPEN, asked, "not told",
+                             "the runs have no requests, so failures are not told");
     const char *found =
         JM_CMP_TEXT(x, "%.4g %% (%llu of %llu), at most %.4g %%", 100 * share, (unsigned long long)b->failed,
                     (unsigned long long)b->requests, 100 * b->failed_share.hi);
     if (!given) {
         bool more = share > base && b->failed_share.lo > a->failed_share.hi;
-        return put(x, k, "errors", NULL, more ? JM_CLAUSE_BROKEN : JM_CLAUSE_MET, asked, found,
-                   JM_CMP_TEXT(x,
-                               "%c fails %.3g %% of the requests and A %.3g %%: joules that were saved by "
-                               "leaving work undone are none",
-                               jm_cmp_letter(k), 100 * share, 100 * base));
+        return jm_cmp_clause(
+            x, k, "errors", NULL, more ? JM_CLAUSE_BROKEN : JM_CLAUSE_MET, asked, found,
+            JM_CMP_TEXT(x,
+                        "%c fails %.3g %% of the requests and A %.3g %%: joules that were saved by "
+                        "leaving work undone are none",
+                        jm_cmp_letter(k), 100 * share, 100 * base));
     }
     if (b->failed_share.hi <= c->error_budget)
-        return put(x, k, "errors", NULL, JM_CLAUSE_MET, asked, found, NULL);
+        return jm_cmp_clause(x, k, "errors", NULL, JM_CLAUSE_MET, asked, found, NULL);
     if (b->failed_share.lo > c->error_budget)
-        return put(x, k, "errors", NULL, JM_CLAUSE_BROKEN, asked, found,
-                   JM_CMP_TEXT(x, "%.3g %% of the requests failed, and the budget is %.6g %%", 100 * share,
-                               100 * c->error_budget));
-    return put(x, k, "errors", NULL, JM_CLAUSE_OPEN, asked, found,
-               JM_CMP_TEXT(x,
-                           "%.3g %% of the requests failed, which may be as much as %.3g %%, above the "
-                           "budget of %.6g %%: more requests are needed",
-                           100 * share, 100 * b->failed_share.hi, 100 * c->error_budget));
+        return jm_cmp_clause(x, k, "errors", NULL, JM_CLAUSE_BROKEN, asked, found,
+                             JM_CMP_TEXT(x, "%.3g %% of the requests failed, and the budget is %.6g %%",
+                                         100 * share, 100 * c->error_budget));
+    return jm_cmp_clause(
+        x, k, "errors", NULL, JM_CLAUSE_OPEN, asked, found,
+        JM_CMP_TEXT(x,
+                    "%.3g %% of the requests failed, which may be as much as %.3g %%, above the "
+                    "budget of %.6g %%: more requests are needed",
+                    100 * share, 100 * b->failed_share.hi, 100 * c->error_budget));
+}
+
+/* Nobody knows how many failed where a file does not hold all requests; trials that were chosen show nothing.
+ */
+static int whole(struct jm_cmp *x, struct jm_candidate *k)
+{
+    int rc = 0;
+    for (int side = 0; !rc && side < 2; side++) {
+        const char *out = jm_cmp_left_out(x, side ? k->side : 0),
+                   *chosen = jm_cmp_chosen(x, side ? k->side : 0);
+        char letter = side ? jm_cmp_letter(k) : 'A';
+        if (out && (side || isnan(x->o->contract->error_budget)))
+            rc = jm_cmp_clause(x, k, "errors", NULL, JM_CLAUSE_OPEN, "every request is in the file",
+                               "not all are",
+                               JM_CMP_TEXT(x, "the failures of %c are not told: %.300s", letter, out));
+        if (!rc && chosen)
+            rc = jm_cmp_clause(x, k, "trials", NULL, JM_CLAUSE_OPEN, "every trial, at its length",
+                               "not all are",
+                               JM_CMP_TEXT(x, "%s: a choice of trials shows nothing of %c", chosen, letter));
+    }
+    return rc;
 }
 
 /* --- quality: the loss of the mean score (Welch), and the mean itself */
@@ -102,13 +125,14 @@ static int quality_loss(struct jm_cmp *x, struct jm_candidate *k)
     const struct jm_compare_side *a = &x->c->side[0], *b = &x->c->side[k->side];
     const char *asked = JM_CMP_TEXT(x, "loses at most %.6g %%", 100 * c->quality_loss);
     if (!(a->n_quality >= 2 && b->n_quality >= 2))
-        return put(x, k, "quality", NULL, JM_CLAUSE_OPEN, asked, "not told",
-                   "the contract asks for quality, and not both sides have scores, two at least: give them "
-                   "with --quality, "
-                   "once a side");
+        return jm_cmp_clause(
+            x, k, "quality", NULL, JM_CLAUSE_OPEN, asked, "not told",
+            "the contract asks for quality, and not both sides have scores, two at least: give them "
+            "with --quality, "
+            "once a side");
     if (!(a->quality > 0))
-        return put(x, k, "quality", NULL, JM_CLAUSE_OPEN, asked, "not told",
-                   "the mean score of A is not above 0, so a share of it says nothing");
+        return jm_cmp_clause(x, k, "quality", NULL, JM_CLAUSE_OPEN, asked, "not told",
+                             "the mean score of A is not above 0, so a share of it says nothing");
     /* B's mean against what it may not fall below */
     double least = a->quality * (1 - c->quality_loss),
            u[2] = {a->quality_se * (1 - c->quality_loss), b->quality_se},
@@ -121,16 +145,17 @@ static int quality_loss(struct jm_cmp *x, struct jm_candidate *k)
         JM_CMP_TEXT(x, "%s %.3g %% (%.4g, A %.4g), at most %.3g %%", loss < 0 ? "gains" : "loses",
                     100 * fabs(loss), b->quality, a->quality, 100 * (loss + half));
     if (over >= t * se)
-        return put(x, k, "quality", NULL, JM_CLAUSE_MET, asked, found, NULL);
+        return jm_cmp_clause(x, k, "quality", NULL, JM_CLAUSE_MET, asked, found, NULL);
     if (over < -t * se)
-        return put(x, k, "quality", NULL, JM_CLAUSE_BROKEN, asked, found,
-                   JM_CMP_TEXT(x, "%c loses %.3g %% of the quality, and %.6g %% is allowed", jm_cmp_letter(k),
-                               100 * loss, 100 * c->quality_loss));
-    return put(x, k, "quality", NULL, JM_CLAUSE_OPEN, asked, found,
-               JM_CMP_TEXT(x,
-                           "%c may lose as much as %.3g %% of the quality, and %.6g %% is allowed: more "
-                           "scored answers are needed",
-                           jm_cmp_letter(k), 100 * (loss + half), 100 * c->quality_loss));
+        return jm_cmp_clause(x, k, "quality", NULL, JM_CLAUSE_BROKEN, asked, found,
+                             JM_CMP_TEXT(x, "%c loses %.3g %% of the quality, and %.6g %% is allowed",
+                                         jm_cmp_letter(k), 100 * loss, 100 * c->quality_loss));
+    return jm_cmp_clause(
+        x, k, "quality", NULL, JM_CLAUSE_OPEN, asked, found,
+        JM_CMP_TEXT(x,
+                    "%c may lose as much as %.3g %% of the quality, and %.6g %% is allowed: more "
+                    "scored answers are needed",
+                    jm_cmp_letter(k), 100 * (loss + half), 100 * c->quality_loss));
 }
 
 static int quality_minimum(struct jm_cmp *x, struct jm_candidate *k)
@@ -139,7 +164,7 @@ static int quality_minimum(struct jm_cmp *x, struct jm_candidate *k)
     const struct jm_compare_side *b = &x->c->side[k->side];
     const char *asked = JM_CMP_TEXT(x, "mean score %.6g", c->quality_minimum);
     if (b->n_quality < 2)
-        return put(
+        return jm_cmp_clause(
             x, k, "quality", NULL, JM_CLAUSE_OPEN, asked, "not told",
             JM_CMP_TEXT(
                 x, "the contract asks for a score, and %c has none: give them with --quality, once a side",
@@ -147,82 +172,12 @@ static int quality_minimum(struct jm_cmp *x, struct jm_candidate *k)
     double t = jm_stats_t_quantile(1 - (1 - x->c->decide.level) / 2, b->quality_dof) * b->quality_se;
     const char *found = JM_CMP_TEXT(x, "%.4g, at least %.4g", b->quality, b->quality - t);
     if (b->quality - t >= c->quality_minimum)
-        return put(x, k, "quality", NULL, JM_CLAUSE_MET, asked, found, NULL);
-    return put(x, k, "quality", NULL, b->quality + t < c->quality_minimum ? JM_CLAUSE_BROKEN : JM_CLAUSE_OPEN,
-               asked, found,
-               JM_CMP_TEXT(x, "the mean score of %c is %.4g, at least %.4g, and %.6g is asked for",
-                           jm_cmp_letter(k), b->quality, b->quality - t, c->quality_minimum));
-}
-
-/* --- slices */
-static const char *slice_name(const struct jm_compare_run *r, size_t i)
-{
-    return r->report->slices[i].name;
-}
-
-static int slice(struct jm_cmp *x, struct jm_candidate *k, const char *name, bool alone)
-{
-    const struct jm_contract *c = x->o->contract;
-    const struct jm_compare_side *a = &x->c->side[0], *b = &x->c->side[k->side];
-    const char *asked = JM_CMP_TEXT(x, "rises at most %.6g %%", 100 * c->slice_regression);
-    double *d = jm_report_alloc(x->mem, (k->n_pair + 1) * sizeof *d);
-    size_t n = 0;
-    if (!d)
-        return jm_cmp_memory(x);
-    for (size_t i = 0; alone && i < k->n_pair; i++) {
-        const struct jm_compare_trial *p = &a->trial[k->pair[i].a], *q = &b->trial[k->pair[i].b];
-        double va = jm_cmp_value(&x->in[0].run[p->run], p->trial, x->c->unit, x->c->boundary, NAN, name, NULL,
-                                 NULL),
-               vb = jm_cmp_value(&x->in[k->side].run[q->run], q->trial, x->c->unit, x->c->boundary, NAN, name,
-                                 NULL, NULL);
-        if (va > 0 && vb > 0)
-            d[n++] = log(vb / va);
-    }
-    struct jm_paired p;
-    if (n < 2)
-        return put(x, k, "slices", name, JM_CLAUSE_OPEN, asked, "not told",
-                   alone ? JM_CMP_TEXT(x, "slice %s has too few pairs to tell its energy", name)
-                         : JM_CMP_TEXT(x,
-                                       "slice %s ran at the same time as others, and no meter tells their "
-                                       "joules apart: run the slices one after the other (sequential: "
-                                       "true)",
-                                       name));
-    int rc = jm_stat_paired(d, n, x->c->decide.level, &p, x->err);
-    if (rc)
-        return rc;
-    const char *found =
-        JM_CMP_TEXT(x, "%+.3g %%, at most %+.3g %%", 100 * (p.ratio - 1), 100 * (p.interval.hi - 1));
-    double most = 1 + c->slice_regression;
-    if (p.interval.hi <= most)
-        return put(x, k, "slices", name, JM_CLAUSE_MET, asked, found, NULL);
-    return put(x, k, "slices", name, p.interval.lo > most ? JM_CLAUSE_BROKEN : JM_CLAUSE_OPEN, asked, found,
-               p.interval.lo > most
-                   ? JM_CMP_TEXT(x, "slice %s takes %.3g %% more, and %.6g %% is allowed", name,
-                                 100 * (p.ratio - 1), 100 * c->slice_regression)
-                   : JM_CMP_TEXT(x,
-                                 "slice %s may take as much as %.3g %% more, and %.6g %% is allowed: more "
-                                 "pairs are needed",
-                                 name, 100 * (p.interval.hi - 1), 100 * c->slice_regression));
-}
-
-static int slices(struct jm_cmp *x, struct jm_candidate *k, size_t room)
-{
-    const char *asked = JM_CMP_TEXT(x, "rises at most %.6g %%", 100 * x->o->contract->slice_regression);
-    size_t before = k->n_clause;
-    int rc = 0;
-    for (size_t r = 0; !rc && r < x->in[k->side].n_run; r++) {
-        const struct jm_compare_run *run = &x->in[k->side].run[r];
-        for (size_t i = 0; !rc && i < run->report->n_slices; i++) {
-            bool seen = false;
-            for (size_t q = before; q < k->n_clause; q++)
-                seen |= k->clause[q].slice && strcmp(k->clause[q].slice, slice_name(run, i)) == 0;
-            if (!seen && k->n_clause < room)
-                rc = slice(x, k, slice_name(run, i), run->report->slices[i].alone);
-        }
-    }
-    if (!rc && k->n_clause == before)
-        rc = put(x, k, "slices", NULL, JM_CLAUSE_MET, asked, "the workload is one slice", NULL);
-    return rc;
+        return jm_cmp_clause(x, k, "quality", NULL, JM_CLAUSE_MET, asked, found, NULL);
+    return jm_cmp_clause(x, k, "quality", NULL,
+                         b->quality + t < c->quality_minimum ? JM_CLAUSE_BROKEN : JM_CLAUSE_OPEN, asked,
+                         found,
+                         JM_CMP_TEXT(x, "the mean score of %c is %.4g, at least %.4g, and %.6g is asked for",
+                                     jm_cmp_letter(k), b->quality, b->quality - t, c->quality_minimum));
 }
 
 /* --- the saving itself */
@@ -235,11 +190,11 @@ static int saving(struct jm_cmp *x, struct jm_candidate *k)
     const char *found =
         d->n >= 2 ? JM_CMP_TEXT(x, "%.3g %% (%.3g to %.3g %%)", 100 * d->saving, 100 * d->lo, 100 * d->hi)
                   : JM_CMP_TEXT(x, "%.3g %% in one pair", 100 * d->saving);
-    return put(x, k, "saving", NULL,
-               d->verdict == JM_VERDICT_ACCEPT   ? JM_CLAUSE_MET
-               : d->verdict == JM_VERDICT_REJECT ? JM_CLAUSE_BROKEN
-                                                 : JM_CLAUSE_OPEN,
-               asked, found, k->sentence ? k->sentence : "");
+    return jm_cmp_clause(x, k, "saving", NULL,
+                         d->verdict == JM_VERDICT_ACCEPT   ? JM_CLAUSE_MET
+                         : d->verdict == JM_VERDICT_REJECT ? JM_CLAUSE_BROKEN
+                                                           : JM_CLAUSE_OPEN,
+                         asked, found, k->sentence ? k->sentence : "");
 }
 
 static int known(struct jm_cmp *x, struct jm_candidate *k)
@@ -255,12 +210,12 @@ static int known(struct jm_cmp *x, struct jm_candidate *k)
                 (!q->value[0] || !q->value[k->side]))
                 missing = q->title;
         }
-        rc = put(x, k, "known", NULL, missing ? JM_CLAUSE_OPEN : JM_CLAUSE_MET,
-                 JM_CMP_TEXT(x, "%s is known", name), missing ? "not known" : "known",
-                 missing
-                     ? JM_CMP_TEXT(x, "the contract wants to know the %s of both sides, and it is not known",
-                                   missing)
-                     : NULL);
+        rc = jm_cmp_clause(
+            x, k, "known", NULL, missing ? JM_CLAUSE_OPEN : JM_CLAUSE_MET,
+            JM_CMP_TEXT(x, "%s is known", name), missing ? "not known" : "known",
+            missing ? JM_CMP_TEXT(x, "the contract wants to know the %s of both sides, and it is not known",
+                                  missing)
+                    : NULL);
     }
     return rc;
 }
@@ -276,6 +231,8 @@ int jm_cmp_clauses(struct jm_cmp *x, struct jm_candidate *k)
         rc = slo(x, k, i);
     if (!rc)
         rc = errors(x, k);
+    if (!rc)
+        rc = whole(x, k);
     if (!rc && c->quality && !isnan(c->quality_loss))
         rc = quality_loss(x, k);
     if (!rc && c->quality && !isnan(c->quality_minimum))
@@ -283,6 +240,6 @@ int jm_cmp_clauses(struct jm_cmp *x, struct jm_candidate *k)
     if (!rc)
         rc = known(x, k);
     if (!rc && !isnan(c->slice_regression))
-        rc = slices(x, k, room);
+        rc = jm_cmp_slices(x, k, room);
     return rc;
 }

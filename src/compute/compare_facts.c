@@ -103,10 +103,12 @@ enum seen {
     S_SIMULATED,
     S_ACCELERATORS,
     S_TOKENS,
+    S_OBJECTIVES,
     S_ISL,
     S_OSL,
     S_FINISH,
     S_HITS,
+    S_CANCELLED,
     S_COTENANTS,
     S_OTHER_GPUS,
     S_LIMIT,
@@ -127,10 +129,12 @@ static const struct fact_row seen[S_COUNT] = {
     [S_SIMULATED] = {"simulated", "simulated", NEVER, {NULL}},
     [S_ACCELERATORS] = {"accelerators", "accelerators", BINDING, {NULL}},
     [S_TOKENS] = {"tokens.counted", "tokens counted by", BINDING, {NULL}},
+    [S_OBJECTIVES] = {"workload.objectives", "objectives in the files", BINDING, {NULL}},
     [S_ISL] = {"lengths.isl", "ISL, mean", BINDING, {NULL}},
     [S_OSL] = {"lengths.osl", "OSL, mean", BINDING, {NULL}},
     [S_FINISH] = {"stopping.length", "ended by their length", BINDING, {NULL}},
     [S_HITS] = {"cache.hits", "prompt tokens from cache", BINDING, {NULL}},
+    [S_CANCELLED] = {"workload.cancelled", "given up by plan", BINDING, {NULL}},
     [S_COTENANTS] = {"cotenants.requests", "requests of others", BINDING, {NULL}},
     [S_OTHER_GPUS] = {"cotenants.gpus", "other GPUs, mean", NAMED, {NULL}},
     [S_LIMIT] = {"limits.power", "power limit in the run", BINDING, {NULL}},
@@ -223,6 +227,16 @@ static int number_of(struct jm_cmp *x, enum seen what, size_t i, struct numeric 
         if (isnan(v) && u->prompt > 0)
             v = u->cached / u->prompt;
         break;
+    case S_CANCELLED: {
+        const struct jm_compare_side *s = &x->c->side[i];
+        double all = (double)s->requests + u->cancelled;
+        n->absolute = 0.02;
+        n->unit = "%";
+        n->scale = 100;
+        v = all > 0 ? u->cancelled / all : NAN;
+        se = all > 0 ? sqrt(v * (1 - v) / all) : 0;
+        break;
+    }
     case S_COTENANTS:
         n->absolute = 0.02;
         n->unit = "% of the time";
@@ -373,13 +387,25 @@ int jm_cmp_aa(struct jm_cmp *x)
     return 0;
 }
 
+/* A side that is of two kinds in itself is no configuration, whatever was declared; unless all are mixed
+ * alike. */
+static bool mixed(const struct jm_cmp *x, const struct jm_compare_fact *f)
+{
+    bool any = false, alike = true;
+    for (size_t i = 0; i < x->c->n_side; i++) {
+        any |= f->value[i] && strstr(f->value[i], " | ");
+        alike &= i == 0 || (f->value[0] && f->value[i] && strcmp(f->value[0], f->value[i]) == 0);
+    }
+    return any && !alike;
+}
+
 /* Settles the state of a fact whose values are there. far: some side is apart from A. */
 static void settle(const struct jm_cmp *x, struct jm_compare_fact *f, enum weight weight, bool far)
 {
     size_t have = 0, n = x->c->n_side;
     for (size_t i = 0; i < n; i++)
         have += f->value[i] != NULL;
-    bool meant = declared(x, f->id);
+    bool meant = declared(x, f->id) && !mixed(x, f);
     if (!have)
         f->state = JM_CF_UNKNOWN;
     else if (far && weight == NEVER)
@@ -406,6 +432,22 @@ static bool texts_apart(const struct jm_cmp *x, const struct jm_compare_fact *f)
     return false;
 }
 
+/* What qualifies a token, where that is as each file says: "ttft_s 0.5, chat.tpot_s 0.05". */
+static const char *objectives_of(struct jm_cmp *x, const struct jm_compare_run *r)
+{
+    const char *text = NULL;
+    if (r->report->slo_given)
+        return "given here";
+    for (size_t i = 0; i < r->report->n_env; i++) {
+        struct jm_span key = jm_span_of(r->report->env[i].key);
+        if (!jm_span_starts(key, JM_SPAN("contract.")) || (text && strlen(text) > 300))
+            continue;
+        text = JM_CMP_TEXT(x, "%s%s%.60s %.20s", text ? text : "", text ? ", " : "", key.p + 9,
+                           r->report->env[i].value);
+    }
+    return text ? text : "none";
+}
+
 static int text_fact(struct jm_cmp *x, enum seen what, struct jm_compare_fact *f)
 {
     int rc = 0;
@@ -427,6 +469,7 @@ static int text_fact(struct jm_cmp *x, enum seen what, struct jm_compare_fact *f
             case S_PASSPORT: v = r->report->n_passports ? r->report->passports[0].sha256 : "none"; break;
             case S_SIMULATED: v = r->report->simulated ? "yes" : "no"; break;
             case S_ACCELERATORS: v = jm_cmp_accelerators(x, r); break;
+            case S_OBJECTIVES: v = objectives_of(x, r); break;
             case S_TOKENS: v = k ? NULL : jm_cmp_token_source(x, &x->sums[i]); break;
             default: break;
             }
@@ -488,7 +531,7 @@ static const char *said_by(const struct jm_run *run, const struct fact_row *row)
 
 static bool mostly_text(enum seen s)
 {
-    return s <= S_TOKENS;
+    return s <= S_OBJECTIVES;
 }
 
 int jm_cmp_facts(struct jm_cmp *x)
@@ -511,7 +554,8 @@ int jm_cmp_facts(struct jm_cmp *x)
         } else {
             rc = number_fact(x, s, f, &far);
         }
-        settle(x, f, seen[s].weight, far);
+        bool beside = s == S_OBJECTIVES && strcmp(x->c->unit, "j_per.qualified_token") != 0;
+        settle(x, f, beside ? NAMED : seen[s].weight, far);
     }
     for (size_t i = 0; !rc && i < SAID; i++) {
         struct jm_compare_fact *f = &c->fact[c->n_fact];

@@ -11,6 +11,7 @@ struct jm_side_sums {
     double length, stopped;       /* requests that ended by their length, and in all with a reason */
     double by_source[4];          /* enum jm_token_source */
     double cached, prompt;        /* tokens, of requests whose cached ones are known */
+    double cancelled;             /* requests that the plan gave up; not in jm_compare_side's */
 };
 
 struct jm_cmp {
@@ -35,6 +36,14 @@ bool jm_cmp_has(const struct jm_compare_side_in *s, const char *unit, enum jm_bo
 /* The row of the unit at the boundary, of any trial; NULL. */
 const struct jm_result *jm_cmp_row(const struct jm_compare_run *r, const char *unit, enum jm_boundary b);
 int jm_cmp_by_time(const void *a, const void *b);
+/* compare_chosen.c: sentences, NULL where there is nothing to say: trials that are not in a side's files or
+ * are shorter than planned; requests that a file leaves out or that were sent twice; scores of some answers
+ * only; differences that were allowed beside the contract. */
+const char *jm_cmp_chosen(struct jm_cmp *x, size_t side);
+const char *jm_cmp_left_out(const struct jm_cmp *x, size_t side);
+const char *jm_cmp_resent(struct jm_cmp *x, size_t side);
+const char *jm_cmp_few_scores(struct jm_cmp *x, size_t side);
+const char *jm_cmp_beside_contract(struct jm_cmp *x);
 /* compare_copies.c: JM_EUSAGE where two runs, or two windows of one, hold the same measurement. */
 int jm_cmp_copies(struct jm_cmp *x);
 /* compare_facts.c */
@@ -66,6 +75,11 @@ const char *jm_cmp_sentence(struct jm_cmp *x, const struct jm_candidate *k);
 int jm_cmp_incomparable(struct jm_cmp *x, const char **text);
 /* compare_clause.c: clauses, notes and figures beside of a candidate that has its decision. */
 int jm_cmp_clauses(struct jm_cmp *x, struct jm_candidate *k);
+/* Adds a clause with what was asked and found; sentence: why it is not met, NULL. */
+int jm_cmp_clause(struct jm_cmp *x, struct jm_candidate *k, const char *id, const char *slice,
+                  enum jm_clause_state state, const char *asked, const char *found, const char *sentence);
+/* compare_slices.c: room: most clauses in all. */
+int jm_cmp_slices(struct jm_cmp *x, struct jm_candidate *k, size_t room);
 int jm_cmp_notes(struct jm_cmp *x, struct jm_candidate *k);
 int jm_cmp_metrics(struct jm_cmp *x, struct jm_candidate *k);
 /* Formatted into the comparison; NULL and err when out of memory. */

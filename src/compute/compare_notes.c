@@ -145,6 +145,24 @@ static int failures(struct jm_cmp *x, struct jm_candidate *k)
     return rc;
 }
 
+/* --- what may have been chosen */
+static int chosen(struct jm_cmp *x, struct jm_candidate *k)
+{
+    const char *beside = jm_cmp_beside_contract(x), *few = jm_cmp_few_scores(x, k->side);
+    int rc = beside ? note(x, k, "differs", true, beside) : 0;
+    if (!rc && few)
+        rc = note(x, k, "quality", true, few);
+    for (int side = 0; !rc && side < 2; side++) {
+        const char *text = jm_cmp_chosen(x, side ? k->side : 0),
+                   *twice = jm_cmp_resent(x, side ? k->side : 0);
+        if (text)
+            rc = note(x, k, "trials.chosen", true, text);
+        if (!rc && twice)
+            rc = note(x, k, "failures.resent", true, twice);
+    }
+    return rc;
+}
+
 /* --- "up to", from elsewhere or of the best slice */
 static int up_to(struct jm_cmp *x, struct jm_candidate *k)
 {
@@ -317,6 +335,8 @@ int jm_cmp_notes(struct jm_cmp *x, struct jm_candidate *k)
     int rc = watts(x, k);
     if (!rc)
         rc = failures(x, k);
+    if (!rc)
+        rc = chosen(x, k);
     if (!rc)
         rc = up_to(x, k);
     if (!rc)

@@ -250,7 +250,11 @@ static int requests(struct jm_cmp *x, struct jm_compare_side *s, struct jm_side_
     const struct jm_request *q = jm_run_requests(run->run, &n);
     for (size_t i = 0; !rc && i < n; i++) {
         int64_t t = q[i].t[JM_T_SCHEDULED] >= 0 ? q[i].t[JM_T_SCHEDULED] : jm_request_start(&q[i]);
-        if (!q[i].planned_abort && in_window(run->report, t))
+        if (!in_window(run->report, t))
+            continue;
+        if (q[i].planned_abort)
+            u->cancelled++;
+        else
             one_request(x, s, u, &q[i], score, &rc);
     }
     const char *text = jm_run_env(run->run, "load.unsent.bare");

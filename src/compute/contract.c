@@ -150,6 +150,9 @@ static const struct jm_opt_maps errors_maps = {
 static const struct jm_opt slices_table[] = {
     {"maximum-regression", 0, JM_OPT_PARSE, 0, .parse = jm_contract_share, .arg = "SHARE",
      .help = "How much the energy per unit of work may rise in any one slice; held by the upper bound."},
+    {"allocated", 0, JM_OPT_FLAG,
+     offsetof(struct jm_contract, slice_allocated) - offsetof(struct jm_contract, slice_regression),
+     .help = "Slices that ran at the same time are held by the energy allocated to their requests (D2)."},
     {NULL}};
 
 static int slices_done(void *item, struct jm_err *err)

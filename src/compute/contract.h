@@ -33,6 +33,7 @@ struct jm_contract {
     double quality_loss;     /* of the mean score of A, share; NAN */
     double quality_minimum;  /* mean score of B; NAN */
     double slice_regression; /* share by which one slice may rise; NAN: not asked for */
+    bool slice_allocated;    /* of slices at the same time, what is allocated to their requests decides */
     struct jm_opt_list differs, known;
     /* what somebody else found: never a criterion */
     bool expected;

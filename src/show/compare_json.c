@@ -175,6 +175,8 @@ static void candidate(struct jm_jsonw *w, const struct jm_comparison *c, const s
         jm_jsonw_kstr(w, "state", state[q->state]);
         jm_jsonw_kstr(w, "asked", q->asked);
         jm_jsonw_kstr(w, "found", q->found);
+        if (q->provenance)
+            jm_jsonw_kstr(w, "provenance", q->provenance);
         if (q->sentence)
             jm_jsonw_kstr(w, "sentence", q->sentence);
         jm_jsonw_end(w);

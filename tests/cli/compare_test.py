@@ -163,6 +163,35 @@ class Compare(unittest.TestCase):
         edit = tuple("DELETE FROM " + t for t in ("request", "request_chunk", "token_chunk"))
         self.refused("stretches of readings", A, B, self.relabelled(B, "g.jmr", *edit))
 
+    def test_what_a_vendor_may_choose(self):
+        def notes(doc):
+            return {n["id"]: n["text"] for n in doc["candidates"][0]["notes"]}
+        def env(key, value):
+            return f"INSERT OR REPLACE INTO env VALUES('{key}', '{value}')"
+        # the best trials, the best part of them
+        best = self.relabelled(B, "best.jmr", "DELETE FROM \"window\" WHERE id > 4")
+        part = self.relabelled(B, "part.jmr", "UPDATE \"window\" SET t1 = t1 - 1000000000 WHERE name = 'trial 3 of 6'")
+        for b, text in ((best, "trials 5, 6 of 6 are not in"), (part, "of the 6 s that were planned")):
+            self.assertIn(text, notes(self.doc(0, A, b))["trials.chosen"])
+            if YAML:
+                doc = self.doc(1, A, b, "-c", self.contract("minimum-saving: 0 %\n"))
+                self.assertEqual(doc["verdict"], "not resolvable")
+                self.assertIn(text, doc["sentence"])
+        # two engines as one side: no declaration makes them one
+        late = (("DELETE FROM \"window\" WHERE id > 3",), ("DELETE FROM \"window\" WHERE id <= 3 OR id > 6", "UPDATE \"window\" SET trial = trial - 3, id = id - 4"))
+        b = [self.relabelled(B, f"half{i}.jmr", *late[i], env("endpoint.version", f"{i}.0")) for i in (0, 1)]
+        self.assertIn("engine version", self.doc(3, A, ",".join(b), "--differs", "engine.version")["sentence"])
+        # tokens qualified by a looser objective of one's own
+        a, b = (self.relabelled(x, n, env("contract.ttft_s", v)) for x, n, v in ((A, "qa.jmr", "0.05"), (B, "qb.jmr", "5")))
+        self.assertIn("objectives in the files", self.doc(3, a, b, "--unit", "qualified_token")["sentence"])
+        self.assertEqual(self.doc(0, a, b, "--unit", "qualified_token", "--slo-ttft", "5s")["verdict"], "lower")
+        # scores of the best answers; a contract loosened where it is held
+        if YAML:
+            scores = [self.path(n, "score\n" + f"{0.8}\n{0.81}\n" * k) for n, k in (("sa.csv", 100), ("sb.csv", 10))]
+            doc = self.doc(0, A, B, "-c", CONTRACT, "--differs", "lengths", "--quality", scores[0], "--quality", scores[1])
+            self.assertIn("A has 200 scores and B 20", notes(doc)["quality"])
+            self.assertIn("not in the contract: lengths", notes(doc)["differs"])
+
     def test_refusals(self):
         self.refused("is not one of text, json, markdown, html", A, B, "-f", "pdf")
         self.refused("did you mean \"clocks.sm\"", A, B, "--differs", "clock.sm")
