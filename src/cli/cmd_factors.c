@@ -318,13 +318,13 @@ static const struct jm_opt table[] = {
      .help = "Time zones for tariffs.", .deflt = "/usr/share/zoneinfo"},
     {"fetch", 0, JM_OPT_STR, offsetof(struct opts, fetch.what), .arg = "SERVICE",
      .group = "Asking a service once",
-     .help = "uk, emaps:ZONE, watttime:REGION or entsoe:EIC: ask for a stretch of the past and store the "
+     .help = "uk, emaps:ZONE, watttime:REGION, entsoe:EIC or entsoe-prices:EIC: ask for a stretch of the past and store the "
              "answer as it "
              "came; what is stored is not asked for again."},
     {"since", 0, JM_OPT_STR, offsetof(struct opts, fetch.since), .arg = "WHEN",
      .help = "2026-03-29T00:00Z, in UTC or with its offset."},
     {"until", 0, JM_OPT_STR, offsetof(struct opts, fetch.until), .arg = "WHEN",
-     .help = "Not in the future; 31 days later at most."},
+     .help = "Not in the future; uk 14 days later at most, emaps 10, others 31."},
     {"cache", 0, JM_OPT_STR, offsetof(struct opts, fetch.cache), .arg = "DIR",
      .help = "Where answers are stored.", .deflt = "out/factors"},
     {"token-file", 0, JM_OPT_STR, offsetof(struct opts, fetch.token_file), .arg = "FILE",

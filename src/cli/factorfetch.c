@@ -17,10 +17,12 @@
 static const struct service {
     const char *name, *base, *suffix;
     bool zone, token;
-} services[] = {{"uk", "https://api.carbonintensity.org.uk", "json", false, false},
-                {"emaps", "https://api.electricitymaps.com", "json", true, true},
-                {"watttime", "https://api.watttime.org", "json", true, true},
-                {"entsoe", "https://web-api.tp.entsoe.eu", "xml", true, true}};
+    int days; /* that it answers for at once, by its documentation; at most 31 */
+} services[] = {{"uk", "https://api.carbonintensity.org.uk", "json", false, false, 14},
+                {"emaps", "https://api.electricitymaps.com", "json", true, true, 10},
+                {"watttime", "https://api.watttime.org", "json", true, true, 31},
+                {"entsoe", "https://web-api.tp.entsoe.eu", "xml", true, true, 31},
+                {"entsoe-prices", "https://web-api.tp.entsoe.eu", "xml", true, true, 31}};
 
 static const struct service *service(struct jm_span name)
 {
@@ -106,7 +108,8 @@ static int parse(const struct jm_factor_fetch *f, const struct jm_clock *clock, 
     a->s = service(name);
     if (!a->s || a->s->zone != (rest.p && rest.n) || rest.n >= sizeof a->zone)
         return jm_err_set(err, JM_EUSAGE,
-                          "--fetch: \"%.60s\" is not one of uk, emaps:ZONE, watttime:REGION and entsoe:EIC",
+                          "--fetch: \"%.60s\" is not one of uk, emaps:ZONE, watttime:REGION, entsoe:EIC and "
+                          "entsoe-prices:EIC",
                           f->what);
     for (size_t i = 0; i < rest.n; i++) {
         if (!isalnum((unsigned char)rest.p[i]) && rest.p[i] != '-' && rest.p[i] != '_')
@@ -119,8 +122,9 @@ static int parse(const struct jm_factor_fetch *f, const struct jm_clock *clock, 
     if (rc)
         return rc;
     jm_clock_pair(clock, &now);
-    if (t1 <= t0 || t1 - t0 > 31 * 86400 * JM_NS_PER_S)
-        return jm_err_set(err, JM_EUSAGE, "--fetch: --until is after --since, by 31 days at most");
+    if (t1 <= t0 || t1 - t0 > a->s->days * 86400 * JM_NS_PER_S)
+        return jm_err_set(err, JM_EUSAGE, "--fetch %s: --until is after --since, by %d days at most",
+                          a->s->name, a->s->days);
     if (t1 > now.real)
         return jm_err_set(err, JM_EUSAGE,
                           "--until %s lies in the future: what is stored must not change any more", a->until);
@@ -150,12 +154,13 @@ static void target(const struct ask *a, char *out, size_t cap)
         snprintf(out, cap, "/v3/historical?region=%s&start=%s&end=%s&signal_type=co2_moer", a->zone, a->since,
                  a->until);
     } else {
+        bool prices = strcmp(a->s->name, "entsoe-prices") == 0;
         digits(a->since, t0);
         digits(a->until, t1);
-        snprintf(
-            out, cap,
-            "/api?securityToken=%s&documentType=A75&processType=A16&in_Domain=%s&periodStart=%s&periodEnd=%s",
-            a->token, a->zone, t0, t1);
+        snprintf(out, cap,
+                 "/api?securityToken=%s&documentType=%s&in_Domain=%s%s%s&periodStart=%s&periodEnd=%s",
+                 a->token, prices ? "A44" : "A75&processType=A16", a->zone, prices ? "&out_Domain=" : "",
+                 prices ? a->zone : "", t0, t1);
     }
 }
 

@@ -109,7 +109,7 @@ static void codecarbon_row(const struct jm_run *run, const struct jm_report *r, 
     cell(s, gpu / KWH);
     cell(s, ram / KWH);
     cell(s, all / KWH);
-    cell(s, NAN);
+    cell(s, r->wue.value > 0 ? all / KWH * r->wue.value : NAN); /* L */
     text(s, name);
     text(s, zone ? zone : "");
     for (int i = 0; i < 3; i++)
@@ -127,7 +127,7 @@ static void codecarbon_row(const struct jm_run *run, const struct jm_report *r, 
          i++) /* tracking_mode: neither the machine nor a process, but the boundary behind */
         text(s, "");
     cell(s, 1); /* no PUE is in these energies */
-    cell(s, NAN);
+    cell(s, r->wue.value > 0 ? r->wue.value : NAN);
     text(s, win->name);
     snprintf(what, sizeof what, "%s%s%s%s%s", isnan(gpu) ? "" : "gpu",
              isnan(cpu)   ? ""
@@ -178,6 +178,31 @@ static const char *class_of(double n)
     return isnan(n) ? "" : n <= 20e9 ? "A" : n <= 66e9 ? "B" : "C";
 }
 
+/* Columns of the batch runner's master_results.csv in its order. Behind them what it has no column for. */
+static const char energy_score_columns[] =
+    "model_name,model_class,task,reasoning_state,total_prompts,successful_prompts,failed_prompts,"
+    "total_duration_seconds,avg_total_time,avg_time_to_first_token,total_tokens,total_prompt_tokens,"
+    "total_completion_tokens,throughput_tokens_per_second,gpu_energy_wh,wh_per_1000_queries,"
+    "energy_per_prompt_min_wh,energy_per_prompt_max_wh,energy_per_prompt_std_wh,co2_emissions_g,tokens_per_"
+    "joule,"
+    "avg_energy_per_prompt_wh,timestamp,error_message,joulemark_gpu_model,joulemark_gpu_count,joulemark_"
+    "window,"
+    "joulemark_provenance,joulemark_output_tokens_per_joule,joulemark_factor,joulemark_note\n";
+
+/* The only zone that a carbon factor is given of, NULL: none or several. */
+static const char *only_zone(const struct jm_report *r)
+{
+    const char *zone = NULL;
+    for (size_t i = 0; i < r->n_factors; i++) {
+        if (r->factors[i].what != JM_FACTOR_CARBON)
+            continue;
+        if (zone && strcmp(zone, r->factors[i].zone) != 0)
+            return NULL;
+        zone = r->factors[i].zone;
+    }
+    return zone;
+}
+
 int jm_export_ai_energy_score(const struct jm_run *run, struct jm_report *r, struct jm_str *out,
                               struct jm_err *err)
 {
@@ -186,14 +211,8 @@ int jm_export_ai_energy_score(const struct jm_run *run, struct jm_report *r, str
     const char *in_flight = jm_run_env(run, "plan.concurrency");
     int gpus;
     const char *gpu = jm_export_gpu(r, &gpus);
-    jm_str_adds(
-        out,
-        "timestamp,model_name,class,task,total_prompts,successful_prompts,failed_prompts,total_duration_"
-        "seconds,"
-        "avg_latency_seconds,total_prompt_tokens,total_completion_tokens,throughput_tokens_per_second,"
-        "gpu_energy_wh,wh_per_1000_queries,avg_energy_per_prompt_wh,tokens_per_joule,avg_time_to_first_token,"
-        "gpu_model,gpu_count,joulemark_window,joulemark_provenance,joulemark_output_tokens_per_joule,"
-        "joulemark_note\n");
+    const char *zone = only_zone(r);
+    jm_str_adds(out, energy_score_columns);
     if (in_flight)
         users = jm_export_parameters(in_flight);
     for (int w = jm_export_window(r, -1); w >= 0; w = jm_export_window(r, w)) {
@@ -206,30 +225,43 @@ int jm_export_ai_energy_score(const struct jm_run *run, struct jm_report *r, str
                done = jm_export_count(r, "j_per.request_ok", JM_B_GPU, w),
                all = jm_export_count(r, "j_per.request_any", JM_B_GPU, w),
                tokens = jm_export_count(r, "j_per.output_token", JM_B_GPU, w);
-        char stamp[JM_FMT];
+        double input = jm_export_count(r, "j_per.input_token", JM_B_GPU, w), gpu_j = jm_export_value(e);
+        const struct jm_impact *m = zone ? carbon(r, w, zone) : NULL;
+        char stamp[JM_FMT], what[160] = "";
         struct jm_str note;
-        text(out, jm_fmt_time(r, win->t1, stamp));
+        jm_fmt_time(r, win->t1, stamp);
         text(out, jm_export_model(run, r));
         text(out, class_of(n));
         text(out, jm_export_fact(run, r, "task", NULL));
+        text(out, "");
         cell(out, all);
         cell(out, done);
         cell(out, all - done);
         cell(out, seconds);
         cell(out, jm_export_latency(r, "e2e", NAN, w));
-        cell(out, jm_export_count(r, "j_per.input_token", JM_B_GPU, w));
+        cell(out, jm_export_latency(r, "ttft", NAN, w));
+        cell(out, tokens + input);
+        cell(out, input);
         cell(out, tokens);
         cell(out, tokens / seconds);
-        cell(out, jm_export_value(e) / WH);
+        cell(out, gpu_j / WH);
         cell(out, 1000 * jm_export_value(ok) / WH);
-        cell(out, jm_export_value(ok) / WH);
+        for (int i = 0; i < 3; i++) /* a request has no energy of its own that was measured */
+            text(out, "");
+        cell(out, m ? gpu_j / KWH * m->mean : NAN);
         cell(out, 1 / jm_export_value(both)); /* AI Energy Score divides prompt and output tokens together */
-        cell(out, jm_export_latency(r, "ttft", NAN, w));
+        cell(out, jm_export_value(ok) / WH);
+        text(out, stamp);
+        text(out, "");
         text(out, gpu);
         cell(out, gpus >= 0 ? gpus : NAN);
         text(out, win->name);
         text(out, e ? jm_provenance_name((int)e->q.provenance) : "");
         cell(out, 1 / jm_export_value(per));
+        if (m && m->factor >= 0 && (size_t)m->factor < r->n_factors)
+            snprintf(what, sizeof what, "%.5g g/kWh %s %s", m->mean,
+                     jm_factor_kind_name((int)r->factors[m->factor].kind), r->factors[m->factor].vintage);
+        text(out, what);
         jm_str_init(&note);
         if (users > 1)
             jm_str_addf(&note, "%.0f requests in flight, the method takes one; ", users);

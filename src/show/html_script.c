@@ -69,11 +69,11 @@ static void add_json(struct jm_str *s, const struct jm_str *json)
     }
 }
 
-/* The value of a series at a time, NAN outside it. */
+/* The value of a series of tokens a second at a time, NAN outside it. */
 static double at(const struct jm_series *d, double seconds)
 {
-    double k = seconds / jm_fmt_seconds(d->t1, d->t0) * (double)d->n;
-    return k >= 0 && k < (double)d->n ? d->max[(size_t)k] : NAN;
+    double k = seconds / jm_svg_bucket(d);
+    return k >= 0 && seconds < jm_fmt_seconds(d->t1, d->t0) && k < (double)d->n ? d->max[(size_t)k] : NAN;
 }
 
 static void rates(const struct jm_report *r, struct jm_jsonw *w, const char *key, bool outside,

@@ -140,17 +140,23 @@ static void shade(struct jm_str *s, const struct jm_report *r, const struct plot
     }
 }
 
-/* Stairs filled down to 0. */
+double jm_svg_bucket(const struct jm_series *d)
+{
+    return fmax(1, ceil(jm_fmt_seconds(d->t1, d->t0) / (double)d->n - 1e-9));
+}
+
+/* Stairs filled down to 0, each of whole seconds; the last is what is left. */
 static void area(struct jm_str *s, const struct plot *q, const struct jm_series *d, int64_t origin)
 {
-    double dx = jm_fmt_seconds(d->t1, d->t0) / (double)d->n, y0 = py(q, 0);
-    jm_str_addf(s, "<path class='area%s' d='M%.1f %.1f", d->window < 0 ? " out" : "",
-                px(q, jm_fmt_seconds(d->t0, origin)), y0);
+    double begin = jm_fmt_seconds(d->t0, origin), all = jm_fmt_seconds(d->t1, d->t0), each = jm_svg_bucket(d),
+           y0 = py(q, 0);
+    jm_str_addf(s, "<path class='area%s' d='M%.1f %.1f", d->window < 0 ? " out" : "", px(q, begin), y0);
     for (size_t k = 0; k < d->n; k++) {
-        double a = jm_fmt_seconds(d->t0, origin) + dx * (double)k, y = isnan(d->max[k]) ? 0 : d->max[k];
-        jm_str_addf(s, "L%.1f %.1fL%.1f %.1f", px(q, a), py(q, y), px(q, a + dx), py(q, y));
+        double a = fmin(each * (double)k, all), b = fmin(each * (double)(k + 1), all),
+               y = isnan(d->max[k]) ? 0 : d->max[k];
+        jm_str_addf(s, "L%.1f %.1fL%.1f %.1f", px(q, begin + a), py(q, y), px(q, begin + b), py(q, y));
     }
-    jm_str_addf(s, "L%.1f %.1fZ'/>", px(q, jm_fmt_seconds(d->t1, origin)), y0);
+    jm_str_addf(s, "L%.1f %.1fZ'/>", px(q, begin + all), y0);
 }
 
 static void stairs(struct jm_str *s, const struct plot *q, const struct jm_series *d, int64_t origin,

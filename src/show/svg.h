@@ -7,6 +7,8 @@
 #include "base/str.h"
 #include "model/report.h"
 
+/* Seconds of a bucket of a series of tokens a second: whole ones, of which the last may be a part. */
+double jm_svg_bucket(const struct jm_series *d);
 /* Power of all series of unit W over time, windows shaded; output tokens/s and requests under way under it on
  * the same time axis. */
 void jm_svg_timeline(const struct jm_report *r, struct jm_str *s);

@@ -89,7 +89,7 @@ static int add(struct doc *d, int64_t from, int64_t to, double v, struct jm_err 
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(table[i].code, d->psr) == 0)
             source = (int)i;
-    if (strcmp(d->psr, "B10") == 0) /* pumped storage */
+    if (strcmp(d->psr, "B10") == 0 || strcmp(d->psr, "B25") == 0) /* pumped and other storage */
         return 0;
     for (int64_t p = from; p < to; p++) {
         if (d->n >= JM_FACTOR_STEPS)

@@ -76,6 +76,8 @@ class Fetch(unittest.TestCase):
             self.assertIn("401", self.ask(what, "--token-file", self.token, status=4))
         self.assertIn("securityToken=s3cr3t-token", self.server.seen[1][0])
         self.assertEqual(self.server.seen[2][1]["Authorization"], "Bearer s3cr3t-token")
+        self.ask("entsoe-prices:10YFR-RTE------C", "--token-file", self.token, status=4)
+        self.assertIn("documentType=A44&in_Domain=10YFR-RTE------C&out_Domain=10YFR-RTE------C&", self.server.seen[3][0])
         stored = os.listdir(os.path.join(self.dir.name, "store"))
         self.assertEqual(stored, ["emaps-FR-202603290000-202603290100.json"])
 
@@ -107,7 +109,8 @@ class Fetch(unittest.TestCase):
     def test_bad_questions(self):
         for args, says in ((("--fetch", "uk"), "--since"), (("--fetch", "nobody", *DAY), "not one of"),
                            (("--fetch", "emaps", *DAY), "not one of"), (("--fetch", "emaps:../x", *DAY), "letters"),
-                           (("--fetch", "uk", "--since", "2026-03-29T00:00Z", "--until", "2099-01-01T00:00Z"), "31 days"),
+                           (("--fetch", "uk", "--since", "2026-03-29T00:00Z", "--until", "2099-01-01T00:00Z"), "14 days"),
+                           (("--fetch", "emaps:FR", "--since", "2026-03-01T00:00Z", "--until", "2026-03-12T00:00Z"), "10 days"),
                            (("--fetch", "uk", "--since", "yesterday", "--until", "2026-03-29T00:00Z"), "--since")):
             r = run(*args)
             self.assertEqual(r.returncode, 2, r.stderr)

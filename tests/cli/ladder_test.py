@@ -116,6 +116,10 @@ class Ladder(simnode.NodeCase):
         energy, = (x for x in d["results"] if x["metric"] == "day.energy")
         self.assertAlmostEqual(energy["value"], 6 * (p[2] + p[1] + (p[0] + p[1]) / 2 + p[0]) / 1000, delta=1e-9 * p[0])
         self.assertIn("interpolation between levels", energy["interval"]["excludes"])
+        r = subprocess.run([JOULEMARK, "report", self.run_file, "--diurnal", day, "-o", self.path("day.html")], capture_output=True, text=True)
+        self.assertIn(r.returncode, (0, 3), r.stderr)
+        with open(self.path("day.html"), encoding="utf-8") as f:
+            self.assertRegex(f.read(), r"A day of [^<]*day\.csv \(ESTIMATE\): [\d.]+ kWh")
         self.assertAlmostEqual(d["left_out_error"], abs((p[0] + p[2]) / 2 / p[1] - 1), delta=1e-9)
         rates = self.path("rates.csv", "hour,requests_per_s\n" + "".join(f"{h},{20 if h else 41}\n" for h in range(24)))
         d = json.loads(self.show("--diurnal", rates, "--json"))["ladder"]["diurnal"]

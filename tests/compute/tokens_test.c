@@ -379,9 +379,46 @@ static void hostile(void **state)
     syn_end(&s);
 }
 
+/* Tokens of the warm-up, of the pause and of the drain are drawn, each once, and are in no figure. Windows 1
+ * to 3 s and 4.5 to 6 s; one event of 60 tokens each at 0.5, 2, 3.75, 5 and 6.25 s, and 60 at the very edge
+ * of 3 s. */
+static void outside_the_windows(void **state)
+{
+    static const double at[] = {0.5, 2, 3, 3.75, 5, 6.25};
+    struct syn s;
+    struct jm_compute_opts o;
+    double inside = 0, outside = 0;
+    (void)state;
+    jm_compute_defaults(&o);
+    syn_begin(&s, "outside");
+    syn_gpu(&s, "GPU-0", 100, -1, 8);
+    syn_window(&s, JM_R_WARMUP, 0, 0, 1);
+    syn_window(&s, JM_R_MEASURE, 1, 1, 3);
+    syn_window(&s, JM_R_MEASURE, 2, 4.5, 6);
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++)
+        syn_request(&s, at[i] - 0.25, 0.25, 0.001, 10, 60);
+    syn_report(&s, &o);
+    for (size_t i = 0; i < s.r->n_series; i++) {
+        const struct jm_series *d = &s.r->series[i];
+        double rest = (double)(d->t1 - d->t0) / 1e9;
+        if (strcmp(d->unit, "tokens/s") != 0)
+            continue;
+        for (size_t k = 0; k < d->n; k++, rest -= 1)
+            *(d->window < 0 ? &outside : &inside) += d->max[k] * (rest < 1 ? rest : 1);
+        for (size_t k = 0; d->window < 0 && k < s.r->n_windows;
+             k++) /* beside the measured windows, not over them */
+            assert_true(s.r->windows[k].role != JM_R_MEASURE || d->t1 <= s.r->windows[k].t0 ||
+                        d->t0 >= s.r->windows[k].t1);
+    }
+    assert_true(fabs(inside - 120) < 1e-6);
+    assert_true(fabs(outside - 240) < 1e-6);
+    syn_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(outside_the_windows),
         cmocka_unit_test(definitions),
         cmocka_unit_test(quantiles),
         cmocka_unit_test(qualified),

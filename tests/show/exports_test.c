@@ -148,12 +148,19 @@ static void codecarbon(void **state)
     assert_string_equal(cell(&out, 0, "cpu_energy", text), ""); /* missing is never 0 */
     assert_string_equal(cell(&out, 0, "ram_energy", text), "");
     assert_string_equal(cell(&out, 0, "water_consumed", text), "");
+    assert_string_equal(cell(&out, 0, "wue", text), "");
     assert_string_equal(cell(&out, 0, "joulemark_boundary", text), "gpu");
     assert_string_equal(cell(&out, 0, "joulemark_provenance", text), "measured");
     assert_string_equal(cell(&out, 1, "country_iso_code", text), "DE");
     assert_string_equal(cell(&out, 1, "emissions", text), ""); /* the residual mix is no grid mean */
     assert_string_equal(cell(&out, 2, "country_iso_code", text), "ES");
     assert_non_null(strstr(cell(&out, 2, "joulemark_factor", text), "life-cycle"));
+    jm_str_release(&out);
+    s.r->wue.value = 1.8;
+    render("codecarbon", &out);
+    number(&out, 0, "water_consumed", 2000 / 3.6e6 * 1.8);
+    number(&out, 0, "wue", 1.8);
+    s.r->wue.value = 0;
     jm_str_release(&out);
 }
 
@@ -168,16 +175,19 @@ static void ai_energy_score(void **state)
            1000 * 2000 / 3.0 / 3600); /* three successes; the failure keeps its joules */
     number(&out, 0, "tokens_per_joule", 330 / 2000.0);
     number(&out, 0, "joulemark_output_tokens_per_joule", 300 / 2000.0);
+    number(&out, 0, "total_tokens", 330);
+    assert_string_equal(cell(&out, 0, "energy_per_prompt_std_wh", text), "");
+    assert_string_equal(cell(&out, 0, "co2_emissions_g", text), ""); /* factors of three zones: of none */
     number(&out, 0, "total_prompts", 4);
     number(&out, 0, "failed_prompts", 1);
     number(&out, 0, "avg_time_to_first_token", 0.1);
-    assert_string_equal(cell(&out, 0, "class", text), "");
+    assert_string_equal(cell(&out, 0, "model_class", text), "");
     assert_string_equal(cell(&out, 0, "model_name", text), "m \"q\", \\ x");
     assert_non_null(strstr(cell(&out, 0, "joulemark_note", text), "4 requests in flight"));
     jm_str_release(&out);
     assert_int_equal(jm_fact_declare(s.r, "parameters=66B", NULL), 0);
     render("ai-energy-score", &out);
-    assert_string_equal(cell(&out, 0, "class", text), "B");
+    assert_string_equal(cell(&out, 0, "model_class", text), "B");
     jm_str_release(&out);
 }
 
