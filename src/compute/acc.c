@@ -67,6 +67,25 @@ int jm_acc_add(struct jm_acc *a, double v, double weight)
     return 0;
 }
 
+int jm_acc_add_many(struct jm_acc *a, const double *v, size_t n)
+{
+    size_t i = 0;
+    int rc = 0;
+    for (; !rc && i < n && !a->h; i++) /* until there are too many */
+        rc = jm_acc_add(a, v[i], 1);
+    if (rc || i == n)
+        return rc;
+    struct jm_loghist *h = a->h;
+    double sum = a->sum;
+    a->weight += (double)(n - i);
+    for (; i < n; i++) {
+        sum += v[i];
+        jm_loghist_add(h, v[i] * 1e9, 1);
+    }
+    a->sum = sum;
+    return 0;
+}
+
 int jm_acc_merge(struct jm_acc *a, const struct jm_acc *b)
 {
     int rc = 0;

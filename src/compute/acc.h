@@ -27,6 +27,8 @@ struct jm_acc {
 };
 
 int jm_acc_add(struct jm_acc *a, double v, double weight); /* NAN is no value; JM_ENOMEM */
+/* The same for n values, none of them NAN, that weigh 1 each. */
+int jm_acc_add_many(struct jm_acc *a, const double *v, size_t n);
 /* Adds all that b holds. JM_ENOMEM. */
 int jm_acc_merge(struct jm_acc *a, const struct jm_acc *b);
 double jm_acc_mean(const struct jm_acc *a); /* NAN: empty */

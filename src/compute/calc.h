@@ -37,12 +37,21 @@ struct jm_calc_window {
     double seconds;
     size_t row0, row1; /* its rows in report->energy */
     struct jm_tally tally;
+    /* Many definitions measure the same on most engines: those whose values have all been the same are kept
+     * once. */
     struct jm_samples lat[JM_LAT_COUNT];
+    unsigned char same[JM_LAT_COUNT]; /* in which list: of itself, or of one before it */
     struct jm_acc gap[JM_GAP_COUNT];
     struct jm_acc
         gap_common; /* while requests are gone through: gaps that are in all kinds but the interpolated */
     struct jm_engine_window *engine; /* NULL: the engine says nothing; in the report */
 };
+
+/* The values of a definition; never NULL. */
+static inline const struct jm_samples *jm_calc_lat(const struct jm_calc_window *w, enum jm_lat l)
+{
+    return &w->lat[w->same[l]];
+}
 
 /* What the cut needs of the tree, by domain; made once a run. */
 struct jm_tree_facts {
@@ -145,8 +154,10 @@ int jm_clock_doubt(struct jm_calc *c, const struct jm_channel *ch, int64_t at, s
 /* compute/steps.c: lags of all channels into the report, where the run made steps of load. */
 int jm_lags_make(struct jm_calc *c);
 bool jm_energy_channel(const struct jm_channel *ch); /* is integrated */
-/* compute/tokens.c: tallies, latencies of all windows in one pass over the requests and their events. */
-int jm_tally_requests(struct jm_calc *c);
+/* compute/tokens.c: tallies, latencies of all windows in one pass over the requests and their events, which
+ * are handed on to an allocation that was begun (phase_run.h; NULL: none). */
+struct jm_phase_work;
+int jm_tally_requests(struct jm_calc *c, struct jm_phase_work *phases);
 /* When all requests have been gone through. JM_ENOMEM. */
 int jm_tally_done(struct jm_calc_window *w);
 void jm_tally_release(struct jm_calc_window *w);

@@ -246,7 +246,8 @@ static double compute_again(struct jm_calc *c, const struct chains *h, const str
     if (!w || !c->r->has_requests || t->done_ok + t->done_failed + t->done_aborted + t->scheduled == 0)
         return of_results(c->r, h, k, true);
     if (l >= 0)
-        return stat_of(w->lat[l].v, w->lat[l].n, k->stat, k->claimed);
+        return stat_of(jm_calc_lat(w, (enum jm_lat)l)->v, jm_calc_lat(w, (enum jm_lat)l)->n, k->stat,
+                       k->claimed);
     for (int g = 0; g < JM_GAP_COUNT; g++)
         if (strcmp(k->metric, jm_gap_ids[g]) == 0)
             return of_gaps(&w->gap[g], k->stat);

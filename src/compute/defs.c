@@ -176,6 +176,22 @@ double jm_request_latency(const struct jm_request *q, enum jm_lat which)
     return jm_request_measure(q, NULL, 0, which, q->output_tokens);
 }
 
+struct jm_event_sums jm_event_sums(const struct jm_token_event *ev, size_t n)
+{
+    struct jm_event_sums s = {.from = ev[0].t, .to = ev[0].t};
+    for (size_t i = 0; i < n; i++) {
+        int64_t t = ev[i].t;
+        bool known = ev[i].flags & JM_TE_COUNT_KNOWN;
+        s.from = t < s.from ? t : s.from;
+        s.to = t > s.to ? t : s.to;
+        s.known += known;
+        s.single += known & (ev[i].tokens == 1);
+        s.reasoning += (ev[i].flags & JM_TE_REASONING) != 0;
+        s.tokens += ev[i].tokens;
+    }
+    return s;
+}
+
 /* Tokens of an event: counted, or one where as many events as tokens came. -1: not known. */
 static int64_t tokens_in(const struct jm_token_event *e, bool single)
 {
@@ -219,14 +235,6 @@ static bool is_single(size_t n_ev, int64_t n)
     return n >= 0 && (uint64_t)n == n_ev;
 }
 
-bool jm_request_gaps_agree(const struct jm_token_event *ev, size_t n_ev, int64_t n)
-{
-    bool yes = n_ev > 0;
-    for (size_t i = 0; yes && i < n_ev; i++)
-        yes = tokens_in(&ev[i], is_single(n_ev, n)) == 1;
-    return yes;
-}
-
 static int zero_gaps(const struct jm_token_event *ev, size_t n_ev, bool visible, bool single, jm_gap_fn put,
                      void *self)
 {
@@ -261,24 +269,6 @@ int jm_request_gaps(const struct jm_request *q, const struct jm_token_event *ev,
         return zero_gaps(ev, n_ev, visible, is_single(n_ev, n), put, self);
     int rc = which == JM_GAP_ANY_CHUNK ? jm_request_end_gaps(q, ev, n_ev, put, self) : 0;
     return rc ? rc : chunk_gaps(ev, n_ev, visible, put, self);
-}
-
-/* Bucket 0 holds all below 2^10 ns; then JM_LOGHIST_SUB equal parts of each octave. */
-void jm_loghist_add(struct jm_loghist *h, double ns, uint64_t times)
-{
-    size_t i = 0;
-    h->total += times;
-    if (!(ns > 0)) {
-        h->zeros += times;
-        return;
-    }
-    if (ns >= 1024) {
-        uint64_t v = ns < 9e18 ? (uint64_t)ns : (uint64_t)9e18;
-        int e = 63 - __builtin_clzll((unsigned long long)v);
-        i = (size_t)(e - 10) * JM_LOGHIST_SUB + ((v >> (e - 6)) & (JM_LOGHIST_SUB - 1));
-        i = i < JM_LOGHIST_N ? i : JM_LOGHIST_N - 1;
-    }
-    h->count[i] += times;
 }
 
 double jm_loghist_edge(size_t i)

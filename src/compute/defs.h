@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "model/report.h"
 #include "model/request.h"
@@ -64,6 +65,15 @@ double jm_request_latency(const struct jm_request *q, enum jm_lat which);
 int64_t jm_request_start(const struct jm_request *q);
 int64_t jm_request_end(const struct jm_request *q); /* as the client saw it */
 
+/* What the events of a request add up to. */
+struct jm_event_sums {
+    int64_t from, to;     /* first and last stamp, in whatever order the events are */
+    uint64_t tokens;      /* as the events say */
+    size_t known, single; /* say it; say one */
+    size_t reasoning;
+};
+struct jm_event_sums jm_event_sums(const struct jm_token_event *ev, size_t n); /* n > 0 */
+
 /* Gaps inside a request, many values each. */
 enum jm_gap {
     JM_GAP_CHUNK,        /* between events that carry tokens */
@@ -82,10 +92,6 @@ int jm_request_gaps(const struct jm_request *q, const struct jm_token_event *ev,
 /* The part of JM_GAP_ANY_CHUNK that JM_GAP_CHUNK does not have: before the first and after the last event. */
 int jm_request_end_gaps(const struct jm_request *q, const struct jm_token_event *ev, size_t n_ev,
                         jm_gap_fn put, void *self);
-/* Each event holds one token: the gaps of JM_GAP_CHUNK are then those of JM_GAP_ZERO too, and with the ones
- * at the ends those of JM_GAP_ANY_CHUNK. n: output tokens, -1 unknown. */
-bool jm_request_gaps_agree(const struct jm_token_event *ev, size_t n_ev, int64_t n);
-
 /* Log-linear histogram for what is too many to keep: 64 sub-buckets an octave from 1.024 us, 1.6 % wide;
  * quantiles are interpolated inside them. Zeros are counted apart. */
 #define JM_LOGHIST_SUB 64
@@ -95,7 +101,23 @@ struct jm_loghist {
     uint64_t zeros; /* and what is below: clocks that went back */
     uint64_t total; /* with the zeros */
 };
-void jm_loghist_add(struct jm_loghist *h, double ns, uint64_t times);
+/* Bucket 0 holds all below 2^10 ns; then JM_LOGHIST_SUB equal parts of each octave: the exponent of a double
+ * and the six bits behind it. */
+static inline void jm_loghist_add(struct jm_loghist *h, double ns, uint64_t times)
+{
+    uint64_t bits, i = 0;
+    h->total += times;
+    if (!(ns > 0)) {
+        h->zeros += times;
+        return;
+    }
+    if (ns >= 1024) {
+        memcpy(&bits, &ns, sizeof bits);
+        i = (bits >> 46) - (1023 + 10) * JM_LOGHIST_SUB;
+        i = i < JM_LOGHIST_N ? i : JM_LOGHIST_N - 1;
+    }
+    h->count[i] += times;
+}
 double jm_loghist_edge(size_t i); /* lower edge of a bucket, s */
 double jm_loghist_quantile(const struct jm_loghist *h, double q);
 

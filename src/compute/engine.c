@@ -123,7 +123,7 @@ static void gauges(struct jm_engine_point *p, const struct jm_engine_reading *r)
 static bool number(const struct jm_engine_reading *r, enum jm_eq q)
 {
     bool any = false;
-    for (size_t i = 0; i < r->n && jm_engine_row(r, q) >= 0; i++) {
+    for (size_t i = 0; i < r->n; i++) {
         if (r->dialect->map[r->s[i].map].q != q)
             continue;
         if (isfinite(r->s[i].value))
@@ -337,8 +337,6 @@ int jm_engine_collect(struct jm_calc *c)
         rc = sources(c);
     if (!rc && c->engine->n)
         rc = in_flight(c);
-    if (!rc && c->engine->n)
-        rc = jm_engine_windows(c);
     return rc;
 }
 

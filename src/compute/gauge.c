@@ -32,6 +32,7 @@ struct gauge {
     double poll;                     /* median distance of readings, s */
     struct jm_local inside, near[2]; /* differences inside the window, near its edges */
     double slip[BEATS][PHASES]; /* s W: integral of lateness x dP for lateness that slips with the polls */
+    double beats[BEATS];        /* s: the lengths of the beat that are tried */
     double at_edge[2], h_edge[2];
     bool has_edge[2];
 };
@@ -56,6 +57,9 @@ static double median_spacing(const struct gauge *g)
 
 /* The beat is known roughly where the period is not measured. */
 static const double beat_factor[BEATS] = {0.6, 1, 2, 6};
+/* Where in its turn: (k + 1/2) / PHASES. */
+static const double phase[PHASES] = {0.03125, 0.09375, 0.15625, 0.21875, 0.28125, 0.34375, 0.40625, 0.46875,
+                                     0.53125, 0.59375, 0.65625, 0.71875, 0.78125, 0.84375, 0.90625, 0.96875};
 
 /* Time in which polls slip through the refresh once (or, polls being finer, the refresh through the polls).
  * Not measured: published cards refresh every 99 to 104 ms where 100 ms are documented. */
@@ -75,12 +79,19 @@ static void slip(struct gauge *g, double a, double ya, double b, double yb)
     double lo = a > 0 ? a : 0, hi = b < g->len ? b : g->len;
     if (!(hi > lo) || !(g->period > 0))
         return;
-    double rise = (yb - ya) * (hi - lo) / (b - a), at = 0.5 * (lo + hi);
+    double rise = (yb - ya) * (hi - lo) / (b - a), at = 0.5 * (lo + hi), most = fmin(g->period, g->poll);
+    if (rise == 0)
+        return;
     for (int i = 0; i < BEATS; i++) {
-        double turns = at / (beat(g) * beat_factor[i]);
-        for (int k = 0; k < PHASES; k++) {
-            double x = turns + (k + 0.5) / PHASES;
-            g->slip[i][k] += fmin(g->period, g->poll) * (x - floor(x) - 0.5) * rise;
+        double turns = at / g->beats[i], *sum = g->slip[i];
+        bool small = turns < 1e9; /* an int holds its whole part, which is that of what is not negative */
+        for (int k = 0; small && k < PHASES; k++) {
+            double x = turns + phase[k];
+            sum[k] += most * (x - (int)x - 0.5) * rise;
+        }
+        for (int k = 0; !small && k < PHASES; k++) {
+            double x = turns + phase[k];
+            sum[k] += most * (x - floor(x) - 0.5) * rise;
         }
     }
 }
@@ -117,6 +128,8 @@ static void survey(struct gauge *g)
     struct jm_observation x;
     struct jm_variogram v;
     memset(&v, 0, sizeof v);
+    for (int i = 0; i < BEATS; i++)
+        g->beats[i] = beat(g) * beat_factor[i];
     double last = NAN, last_y = 0, last_h = 0;
     double reach = g->sem == JM_G_TRAILING_MEAN ? g->window / 2 : 2 * g->spacing;
     jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, g->poll, g->gap_limit);
@@ -190,14 +203,14 @@ static void add_line(const struct gauge *g, struct sums *s, double a, double ya,
     }
 }
 
-/* Trapezoid over the centres of the values; for contiguous blocks each value over its own block. */
-static void integrate(const struct gauge *g, bool blocks, struct sums *s)
+/* Trapezoid over the centres of the values; for contiguous blocks each value over its own block. o: then at
+ * its end, where it knows what failed before and after. */
+static void integrate(const struct gauge *g, bool blocks, struct sums *s, struct jm_observer *o)
 {
-    struct jm_observer o;
     struct jm_observation x;
     double last = 0, last_y = 0;
-    jm_observer_init(&o, g->c, g->r, g->n, g->origin, g->period, g->poll, g->gap_limit);
-    while (jm_observer_next(&o, &x)) {
+    jm_observer_init(o, g->c, g->r, g->n, g->origin, g->period, g->poll, g->gap_limit);
+    while (jm_observer_next(o, &x)) {
         double at = blocks ? x.at : x.at - g->lag, dt = at - last;
         if (blocks) {
             double from = s->any && !x.after_gap && dt < 1.6 * g->spacing ? last : at - g->period;
@@ -354,18 +367,14 @@ int jm_energy_gauge(const struct jm_channel *c, const struct jm_reading *r, size
     g.lag = g.window / 2;
     survey(&g);
     struct sums s = {0};
-    integrate(&g, blocks, &s);
+    struct jm_observer o;
+    integrate(&g, blocks, &s, &o);
     snprintf(out->method, sizeof out->method, "%s", method_of(g.sem));
     out->n_refreshes = s.n_obs;
 
     double reach = 1.5 * fmax(g.spacing, g.period) + g.window;
     double miss[2] = {s.first > 0 ? s.first : 0, s.last < g.len ? g.len - s.last : 0};
     double y[2] = {s.first_y, s.last_y};
-    struct jm_observer o; /* once more to its end, for what failed before and after */
-    struct jm_observation x;
-    jm_observer_init(&o, c, r, n, t0, g.period, g.poll, g.gap_limit);
-    while (jm_observer_next(&o, &x))
-        continue;
     for (int e = 0; e < 2; e++) {
         if (!(miss[e] > 0))
             continue;

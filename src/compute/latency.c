@@ -36,9 +36,9 @@ static struct jm_result *row(struct jm_calc *c, const struct jm_calc_window *w, 
     return x;
 }
 
-static int samples(struct jm_calc *c, const struct jm_calc_window *w, const char *id, struct jm_samples *s)
+static int samples(struct jm_calc *c, const struct jm_calc_window *w, const char *id,
+                   const struct jm_samples *s)
 {
-    jm_stats_sort(s->v, s->n);
     struct jm_result *x = row(c, w, id, NAN, jm_stats_mean(s->v, s->n), (int64_t)s->n);
     for (size_t i = 0; x && i < N_Q; i++) {
         struct jm_interval in;
@@ -137,12 +137,14 @@ static int chunk_picture(struct jm_calc *c, const struct jm_calc_window *w)
 int jm_results_latency(struct jm_calc *c, const struct jm_calc_window *w)
 {
     int rc = 0;
+    for (int l = 0; l < JM_LAT_COUNT; l++)
+        jm_stats_sort(w->lat[l].v, w->lat[l].n); /* those that are kept */
     for (int l = 0; !rc && l < JM_LAT_COUNT; l++)
-        if (w->lat[l].n)
-            rc = samples(c, w, jm_lat_ids[l], (struct jm_samples *)&w->lat[l]);
+        if (jm_calc_lat(w, (enum jm_lat)l)->n)
+            rc = samples(c, w, jm_lat_ids[l], jm_calc_lat(w, (enum jm_lat)l));
     static const enum jm_lat pictured[] = {JM_LAT_TTFT, JM_LAT_TPOT_EXCL, JM_LAT_E2E};
     for (size_t i = 0; !rc && c->picture && i < sizeof pictured / sizeof pictured[0]; i++)
-        rc = histogram(c, jm_lat_ids[pictured[i]], &w->lat[pictured[i]]);
+        rc = histogram(c, jm_lat_ids[pictured[i]], jm_calc_lat(w, pictured[i]));
     for (int g = 0; !rc && g < JM_GAP_COUNT; g++)
         rc = gap_rows(c, w, (enum jm_gap)g);
     if (!rc && c->picture)

@@ -71,7 +71,20 @@ static size_t cell_near(const struct jm_phase *p, double t, size_t near)
                 return near;
     if (!(t >= p->t[0]) || !(t < p->t[p->n]))
         return p->n;
-    size_t lo = 0, hi = p->n;
+    /* most are about as long as each other: near where t would be if all were */
+    double guess = (t - p->t[0]) / (p->t[p->n] - p->t[0]) * (double)p->n;
+    size_t lo = 0, hi = p->n, at = guess < (double)p->n ? (size_t)guess : p->n - 1;
+    for (size_t step = 1; hi - lo > 1 && step < p->n; step *= 4) {
+        if (p->t[at] <= t) {
+            lo = at;
+            at = at + step < hi ? at + step : hi - 1;
+        } else {
+            hi = at;
+            at = at > lo + step ? at - step : lo;
+        }
+        if (at == lo)
+            break;
+    }
     while (hi - lo > 1) {
         size_t mid = lo + (hi - lo) / 2;
         if (p->t[mid] <= t)
@@ -216,8 +229,14 @@ static double context_of(const struct jm_phase_kept *q, double before, double un
 static void group(struct jm_phase *p, struct jm_phase_kept *q, size_t *last, size_t cell, double before,
                   uint64_t units)
 {
-    jm_varint_put(&p->packed, jm_zigzag((uint64_t)cell - (uint64_t)*last));
-    jm_varint_put(&p->packed, units);
+    uint64_t step = jm_zigzag((uint64_t)cell - (uint64_t)*last);
+    if ((step | units) < 128) {
+        const char both[2] = {(char)step, (char)units};
+        jm_str_add(&p->packed, both, 2);
+    } else {
+        jm_varint_put(&p->packed, step);
+        jm_varint_put(&p->packed, units);
+    }
     *last = cell;
     q->groups++;
     if (cell == p->n)
@@ -253,7 +272,12 @@ int jm_phase_add(struct jm_phase *p, const struct jm_phase_request *r, const str
                                 .at = p->packed.len};
     size_t last = 0, now = SIZE_MAX;
     uint64_t units = 0, before = 0;
+    double from = INFINITY, to = -INFINITY; /* of the cell that the token before lies in */
     for (size_t i = 0; i < n; i++) {
+        if (tok[i].t >= from && tok[i].t < to) {
+            units += tok[i].units;
+            continue;
+        }
         size_t c = cell_near(p, tok[i].t, now == SIZE_MAX ? 0 : now);
         if (c != now && units) {
             group(p, q, &last, now, (double)before, units);
@@ -261,6 +285,8 @@ int jm_phase_add(struct jm_phase *p, const struct jm_phase_request *r, const str
             units = 0;
         }
         now = c;
+        from = c < p->n ? p->t[c] : INFINITY;
+        to = c < p->n ? p->t[c + 1] : -INFINITY;
         units += tok[i].units;
     }
     if (units)
@@ -391,6 +417,11 @@ void jm_phase_cells(const struct jm_phase *p, size_t from, size_t to, struct jm_
 bool jm_phase_inside(const struct jm_phase *p, size_t k)
 {
     return p->q[k].start >= p->t[0] && p->q[k].last <= p->t[p->n];
+}
+
+bool jm_phase_within(const struct jm_phase *p, size_t k, size_t from, size_t to)
+{
+    return p->q[k].start >= p->t[from] && p->q[k].last < p->t[to];
 }
 
 int jm_phase_quiet(struct jm_phase *p, double margin, double *watts, double *seconds, struct jm_err *err)

@@ -84,6 +84,8 @@ void jm_phase_of(const struct jm_phase *p, size_t k, size_t from, size_t to, str
 void jm_phase_cells(const struct jm_phase *p, size_t from, size_t to, struct jm_phase_part *out, double *idle,
                     double *total);
 bool jm_phase_inside(const struct jm_phase *p, size_t k); /* cells hold all of request k's life */
+/* The cells from .. to - 1 do: jm_phase_of is then the same for them and for all cells. */
+bool jm_phase_within(const struct jm_phase *p, size_t k, size_t from, size_t to);
 /* Mean power of time without a request, at least margin seconds after one; NAN and *seconds 0: none. When all
  * requests are there. */
 int jm_phase_quiet(struct jm_phase *p, double margin, double *watts, double *seconds, struct jm_err *err);

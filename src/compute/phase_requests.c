@@ -13,18 +13,10 @@
 
 #define SPREAD 64 /* places for tokens of an answer that came whole */
 
-struct pass {
-    struct jm_phase_work *w;
-    struct jm_phase_token *tok;
-    size_t cap, at;
-    unsigned char *had;
-};
-
-static double since(const struct pass *p, int64_t t)
+static double since(const struct jm_phase_work *w, int64_t t)
 {
     int64_t d;
-    return __builtin_sub_overflow(t, p->w->origin, &d) ? jm_seconds_between(t, p->w->origin)
-                                                       : (double)d * 1e-9;
+    return __builtin_sub_overflow(t, w->origin, &d) ? jm_seconds_between(t, w->origin) : (double)d * 1e-9;
 }
 
 /* Tokens an event and a byte of requests that are counted, for those that are not. */
@@ -73,9 +65,8 @@ static bool belongs(const struct jm_phase_work *w, const struct jm_phase_of_run 
            strcmp(u->name, jm_phase_replica(w->c->run, q->slice)) == 0;
 }
 
-static int put(struct pass *p, size_t k, const struct jm_phase_request *r, size_t n)
+static int put(struct jm_phase_work *w, size_t k, const struct jm_phase_request *r, size_t n)
 {
-    struct jm_phase_work *w = p->w;
     int rc = 0;
     for (size_t i = 0; !rc && i < w->n_units; i++) {
         struct jm_phase_of_run *u = &w->unit[i];
@@ -90,7 +81,7 @@ static int put(struct pass *p, size_t k, const struct jm_phase_request *r, size_
             x.start = x.first;
             x.prefill = 0;
         }
-        rc = jm_phase_add(u->p, &x, p->tok, prefill ? 0 : n, w->c->err);
+        rc = jm_phase_add(u->p, &x, w->tok, prefill ? 0 : n, w->c->err);
         if (!rc)
             u->of[k] = (uint32_t)jm_phase_requests(u->p);
     }
@@ -98,47 +89,43 @@ static int put(struct pass *p, size_t k, const struct jm_phase_request *r, size_
     return rc;
 }
 
-static int room(struct pass *p, size_t n)
+static int room(struct jm_phase_work *w, size_t n)
 {
-    if (n <= p->cap)
+    if (n <= w->cap)
         return 0;
-    struct jm_phase_token *v = realloc(p->tok, n * sizeof *v);
+    struct jm_phase_token *v = realloc(w->tok, n * sizeof *v);
     if (!v)
-        return jm_err_set(p->w->c->err, JM_ENOMEM, "out of memory for the tokens of a request");
-    p->tok = v;
-    p->cap = n;
+        return jm_err_set(w->c->err, JM_ENOMEM, "out of memory for the tokens of a request");
+    w->tok = v;
+    w->cap = n;
     return 0;
 }
 
 /* Tokens without a stamp of their own, evenly over the time. */
-static size_t evenly(struct pass *p, double from, double to)
+static size_t evenly(struct jm_phase_work *w, double from, double to)
 {
     for (size_t i = 0; i < SPREAD; i++)
-        p->tok[i] = (struct jm_phase_token){from + (to - from) * ((double)i + 0.5) / SPREAD, 1};
+        w->tok[i] = (struct jm_phase_token){from + (to - from) * ((double)i + 0.5) / SPREAD, 1};
     return SPREAD;
 }
 
-static size_t tokens(struct pass *p, const struct jm_request *q, const struct jm_token_event *ev, size_t n,
-                     struct jm_phase_request *r)
+static size_t tokens(struct jm_phase_work *w, const struct jm_request *q, const struct jm_token_event *ev,
+                     size_t n, const struct jm_event_sums *sums, struct jm_phase_request *r)
 {
-    uint64_t counted = 0;
-    size_t known = 0, m = 0;
-    for (size_t i = 0; i < n; i++) {
-        known += (ev[i].flags & JM_TE_COUNT_KNOWN) != 0;
-        counted += ev[i].tokens;
-    }
-    bool exact = n && known == n && (q->output_tokens < 0 || (int64_t)counted == q->output_tokens);
+    uint64_t counted = sums->tokens;
+    size_t m = 0;
+    bool exact = n && sums->known == n && (q->output_tokens < 0 || (int64_t)counted == q->output_tokens);
     double total = q->output_tokens >= 0 ? (double)q->output_tokens
                    : exact               ? (double)counted
-                                         : (double)n * p->w->tokens_an_event;
+                                         : (double)n * w->tokens_an_event;
     r->each = 1;
-    p->w->unknown_outputs += q->output_tokens < 0 && !exact && q->end == JM_END_OK;
-    if (n > 1 && (exact || p->w->out->speculative)) {
+    w->unknown_outputs += q->output_tokens < 0 && !exact && q->end == JM_END_OK;
+    if (n > 1 && (exact || w->out->speculative)) {
         /* of speculative decoding an event is a verified step, whatever it brought */
         for (size_t i = 0; i < n; i++) {
-            uint32_t units = p->w->out->speculative ? i > 0 : ev[i].tokens - (i == 0 && ev[i].tokens);
+            uint32_t units = w->out->speculative ? i > 0 : ev[i].tokens - (i == 0 && ev[i].tokens);
             if (units)
-                p->tok[m++] = (struct jm_phase_token){since(p, ev[i].t), units};
+                w->tok[m++] = (struct jm_phase_token){since(w, ev[i].t), units};
         }
         return m;
     }
@@ -146,25 +133,25 @@ static size_t tokens(struct pass *p, const struct jm_request *q, const struct jm
         return 0;
     if (n > 1) {
         for (size_t i = 1; i < n; i++)
-            p->tok[m++] = (struct jm_phase_token){since(p, ev[i].t), 1};
+            w->tok[m++] = (struct jm_phase_token){since(w, ev[i].t), 1};
         r->each = (total - 1) / (double)(n - 1);
         return m;
     }
     r->each = (total - 1) / SPREAD;
-    return evenly(p, r->last > r->first ? r->first : r->start, r->last);
+    return evenly(w, r->last > r->first ? r->first : r->start, r->last);
 }
 
-static int take(struct pass *p, size_t k, const struct jm_token_event *ev, size_t n)
+static int take(struct jm_phase_work *w, size_t k, const struct jm_token_event *ev, size_t n,
+                const struct jm_event_sums *sums)
 {
-    struct jm_phase_work *w = p->w;
     const struct jm_request *q = &w->q[k];
     int64_t start = jm_request_start(q), first = q->t[JM_T_FIRST_TOKEN], last = q->t[JM_T_LAST_TOKEN];
-    int rc = room(p, n > SPREAD ? n : SPREAD);
+    int rc = room(w, n > SPREAD ? n : SPREAD);
     if (rc)
         return rc;
-    for (size_t i = 0; i < n; i++) {
-        first = first < 0 || ev[i].t < first ? ev[i].t : first;
-        last = ev[i].t > last ? ev[i].t : last;
+    if (n) {
+        first = first < 0 || sums->from < first ? sums->from : first;
+        last = sums->to > last ? sums->to : last;
     }
     bool whole = first < 0, bundled = n && (ev[0].flags & JM_TE_BUNDLED);
     if (whole) { /* an answer that came at once, or a file that does not say */
@@ -179,7 +166,7 @@ static int take(struct pass *p, size_t k, const struct jm_token_event *ev, size_
     last = last < first ? first : last;
     if (last < w->from || start > w->to)
         return 0;
-    struct jm_phase_request r = {.start = since(p, start), .first = since(p, first), .last = since(p, last)};
+    struct jm_phase_request r = {.start = since(w, start), .first = since(w, first), .last = since(w, last)};
     double prompt = prompt_of(w, q), cached = q->cached_tokens > 0 ? (double)q->cached_tokens : 0;
     if (!isfinite(prompt)) {
         w->unknown_prompts++;
@@ -192,34 +179,34 @@ static int take(struct pass *p, size_t k, const struct jm_token_event *ev, size_
     w->out->aborted += q->end != JM_END_OK;
     r.prefill = prompt - cached;
     r.context = prompt;
-    size_t m = tokens(p, q, ev, n, &r);
+    size_t m = tokens(w, q, ev, n, sums, &r);
     if (!whole)
         r.start = jm_phase_start(&w->engine, r.start, r.first, r.prefill);
-    return put(p, k, &r, m);
+    return put(w, k, &r, m);
 }
 
-static int on_events(void *self, int64_t id, const struct jm_token_event *ev, size_t n)
+int jm_phases_event(struct jm_phase_work *w, size_t k, const struct jm_token_event *ev, size_t n,
+                    const struct jm_event_sums *sums)
 {
-    struct pass *p = self;
-    size_t k = jm_request_find(p->w->q, p->w->n_q, id, p->at);
-    if (k == p->w->n_q || !n || p->had[k])
+    if (!w->had || w->had[k])
         return 0;
-    p->at = k;
-    p->had[k] = 1;
-    return take(p, k, ev, n);
+    w->had[k] = 1;
+    return take(w, k, ev, n, sums);
 }
 
-int jm_phase_take(struct jm_phase_work *w)
+int jm_phase_take_begin(struct jm_phase_work *w)
 {
-    struct pass p = {.w = w, .had = calloc(w->n_q + 1, 1)};
-    int rc = p.had ? 0 : jm_err_set(w->c->err, JM_ENOMEM, "out of memory for %zu requests", w->n_q);
     ratios(w);
-    if (!rc)
-        rc = jm_run_events_stored(w->c->run, on_events, &p, w->c->err);
+    w->had = calloc(w->n_q + 1, 1);
+    return w->had ? 0 : jm_err_set(w->c->err, JM_ENOMEM, "out of memory for %zu requests", w->n_q);
+}
+
+int jm_phase_take_rest(struct jm_phase_work *w)
+{
+    const struct jm_event_sums none = {0};
+    int rc = 0;
     for (size_t k = 0; !rc && k < w->n_q; k++)
-        if (!p.had[k])
-            rc = take(&p, k, NULL, 0);
-    free(p.had);
-    free(p.tok);
+        if (!w->had[k])
+            rc = take(w, k, NULL, 0, &none);
     return rc;
 }

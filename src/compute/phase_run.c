@@ -327,15 +327,6 @@ static int engine(struct jm_phase_work *w)
     if (n == m && n >= 2 && memcmp(t, t2, n * sizeof *t) == 0)
         w->engine = (struct jm_phase_engine){t, prefill, NULL, prompt, n};
     w->out->queue_from = w->engine.n ? "engine" : "client";
-    double asked = 0, had = 0;
-    for (size_t i = 0; i < w->c->r->n_engine_windows; i++) {
-        const struct jm_engine_window *x = &w->c->r->engine_windows[i];
-        if (w->c->r->windows[x->window].role == JM_R_MEASURE && x->prompt > 0 && x->cached >= 0) {
-            asked += x->prompt;
-            had += x->cached;
-        }
-    }
-    w->out->engine_cached = asked > 0 ? had / asked : NAN;
     for (size_t i = 0; e && i < w->c->n_win; i++)
         for (size_t k = 0; k < e->n && measured(&w->c->win[i]); k++) {
             struct jm_engine_moved x;
@@ -345,6 +336,19 @@ static int engine(struct jm_phase_work *w)
                                    x.value > 0;
         }
     return 0;
+}
+
+static void cached(struct jm_phase_work *w)
+{
+    double asked = 0, had = 0;
+    for (size_t i = 0; i < w->c->r->n_engine_windows; i++) {
+        const struct jm_engine_window *x = &w->c->r->engine_windows[i];
+        if (w->c->r->windows[x->window].role == JM_R_MEASURE && x->prompt > 0 && x->cached >= 0) {
+            asked += x->prompt;
+            had += x->cached;
+        }
+    }
+    w->out->engine_cached = asked > 0 ? had / asked : NAN;
 }
 
 /* ---- loaded idle */
@@ -549,8 +553,8 @@ static int make(struct jm_phase_work *w)
     if (!rc && !w->out->why)
         rc = engine(w);
     if (!rc && !w->out->why)
-        rc = jm_phase_take(w);
-    return rc || w->out->why ? rc : allocate(w);
+        rc = jm_phase_take_begin(w);
+    return rc;
 }
 
 /* Of an import or by hand; what a recorder writes never does. */
@@ -564,29 +568,43 @@ static bool overlap(const struct jm_calc *c)
     return false;
 }
 
-int jm_phases_make(struct jm_calc *c)
+int jm_phases_begin(struct jm_calc *c, struct jm_phase_work *w)
 {
-    struct jm_phase_work w = {.c = c};
-    w.q = jm_run_requests(c->run, &w.n_q);
     bool any = false;
+    *w = (struct jm_phase_work){.c = c};
+    w->q = jm_run_requests(c->run, &w->n_q);
     for (size_t k = 0; k < c->n_win; k++)
         any |= measured(&c->win[k]);
-    if (!w.n_q || !any || c->o->no_phases)
+    if (!w->n_q || !any || c->o->no_phases)
         return 0;
-    w.out = c->r->phases = jm_report_alloc(c->r, sizeof *w.out);
-    if (!w.out)
+    w->out = c->r->phases = jm_report_alloc(c->r, sizeof *w->out);
+    if (!w->out)
         return no_memory(c);
-    w.out->residual = NAN;
+    w->out->residual = NAN;
     if (overlap(c))
-        w.out->note = "measure windows overlap: what lies in two of them is in the total twice";
-    int rc = make(&w);
-    for (size_t i = 0; i < w.n_units && w.unit; i++) {
-        jm_grid_release(&w.unit[i].grid);
-        jm_phase_free(w.unit[i].p);
-        free(w.unit[i].of);
-        free(w.unit[i].cell);
+        w->out->note = "measure windows overlap: what lies in two of them is in the total twice";
+    return make(w);
+}
+
+int jm_phases_end(struct jm_phase_work *w)
+{
+    if (!w->had)
+        return 0;
+    cached(w);
+    int rc = jm_phase_take_rest(w);
+    return rc ? rc : allocate(w);
+}
+
+void jm_phases_release(struct jm_phase_work *w)
+{
+    for (size_t i = 0; i < w->n_units && w->unit; i++) {
+        jm_grid_release(&w->unit[i].grid);
+        jm_phase_free(w->unit[i].p);
+        free(w->unit[i].of);
+        free(w->unit[i].cell);
     }
-    free(w.unit);
-    free(w.engine_room);
-    return rc;
+    free(w->unit);
+    free(w->engine_room);
+    free(w->had);
+    free(w->tok);
 }

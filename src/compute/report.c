@@ -208,7 +208,7 @@ static int totals(struct jm_calc *c)
     return lengths(c, from, to);
 }
 
-static int fill(struct jm_calc *c)
+static int fill(struct jm_calc *c, struct jm_phase_work *phases)
 {
     int rc = copy_run(c);
     if (!rc)
@@ -229,9 +229,13 @@ static int fill(struct jm_calc *c)
     if (!rc)
         rc = jm_energy_rows(c);
     if (!rc)
-        rc = jm_tally_requests(c);
-    if (!rc)
         rc = jm_engine_collect(c);
+    if (!rc)
+        rc = jm_phases_begin(c, phases);
+    if (!rc)
+        rc = jm_tally_requests(c, phases);
+    if (!rc && c->engine->n)
+        rc = jm_engine_windows(c);
     for (size_t i = 0; !rc && i < c->n_win; i++) {
         rc = jm_results_window(c, &c->win[i]);
         if (!rc)
@@ -254,7 +258,7 @@ static int fill(struct jm_calc *c)
     if (!rc)
         rc = jm_groups_make(c);
     if (!rc)
-        rc = jm_phases_make(c);
+        rc = jm_phases_end(phases);
     if (!rc)
         rc = jm_lengths_make(c);
     if (!rc)
@@ -268,10 +272,12 @@ int jm_compute(const struct jm_run *run, const struct jm_compute_opts *o, struct
                struct jm_err *err)
 {
     struct jm_calc c = {.run = run, .o = o, .picture = true, .err = err};
+    struct jm_phase_work phases = {0};
     int rc = jm_report_new(&c.r, err);
     if (rc)
         return rc;
-    rc = fill(&c);
+    rc = fill(&c, &phases);
+    jm_phases_release(&phases);
     for (size_t i = 0; c.win && i < c.n_win + c.n_cover; i++)
         jm_tally_release(&c.win[i]);
     jm_slices_release(&c);

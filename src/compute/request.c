@@ -83,7 +83,11 @@ static int of_window(struct rows *r, struct jm_phase_of_run *u, size_t n, const 
     bool any = false;
     for (size_t i = 0; i < n; i++)
         if (u[i].of[k]) {
-            jm_phase_of(u[i].p, u[i].of[k] - 1, u[i].cell[2 * window], u[i].cell[2 * window + 1], &x);
+            size_t from = u[i].cell[2 * window], to = u[i].cell[2 * window + 1];
+            if (n == 1 && jm_phase_within(u[i].p, u[i].of[k] - 1, from, to))
+                x = *life;
+            else
+                jm_phase_of(u[i].p, u[i].of[k] - 1, from, to, &x);
             sum.prefill += x.prefill;
             sum.decode += x.decode;
             any = true;
@@ -254,7 +258,8 @@ struct group {
     struct jm_request_dist d;
 };
 
-static struct group *group_of(struct group *g, size_t *n, const char *slice, const char *tenant)
+static struct group *group_of(const struct jm_calc *c, struct group *g, size_t *n, const char *slice,
+                              const char *tenant)
 {
     for (size_t i = 1; i < *n; i++)
         if (slice ? g[i].slice && strcmp(g[i].slice, slice) == 0
@@ -263,7 +268,7 @@ static struct group *group_of(struct group *g, size_t *n, const char *slice, con
     if (*n == GROUPS_MAX)
         return NULL;
     g[*n].slice = slice;
-    g[*n].tenant = tenant;
+    g[*n].tenant = slice ? tenant_of(c, slice) : tenant;
     return &g[(*n)++];
 }
 
@@ -303,9 +308,9 @@ static int distributions(struct jm_calc *c, struct jm_phases *o)
     for (size_t i = 0; !rc && i < o->n_requests; i++) {
         const struct jm_request_energy *e = &o->request[i];
         const struct jm_request *x = &q[e->request];
-        const char *tenant = tenant_of(c, x->slice);
-        struct group *s = group_of(g, &n, x->slice, tenant),
-                     *t = tenant ? group_of(g, &n, NULL, tenant) : NULL;
+        struct group *s = group_of(c, g, &n, x->slice, NULL);
+        const char *tenant = s ? s->tenant : tenant_of(c, x->slice);
+        struct group *t = tenant ? group_of(c, g, &n, NULL, tenant) : NULL;
         if (count(&g[0], x, e) || (s && count(s, x, e)) || (t && count(t, x, e)))
             rc = no_memory(c);
     }

@@ -7,7 +7,7 @@
 #include "base/stats.h"
 #include "compute/calc.h"
 #include "compute/observe.h"
-#include "compute/request.h"
+#include "compute/phase_run.h"
 
 #include "base/banned.h"
 
@@ -141,6 +141,9 @@ struct pass {
     const struct jm_request *q;
     size_t n, at;
     unsigned char *had_events; /* by index of the request */
+    struct jm_phase_work *phases;
+    double *gap; /* s: scratch */
+    size_t cap;
 };
 
 /* Requests are sorted by id, and their events come nearly in that order. */
@@ -161,25 +164,23 @@ struct shares {
     double part;        /* of a text event's tokens: reasoning that the stream does not tell apart */
     double hidden;      /* reasoning tokens that no event carried: they came before the first event */
     double mean;        /* tokens an event, for the uncertainty */
-    int64_t from, to;   /* first and last stamp, in whatever order the events are */
+    bool single;        /* each event holds one token */
+    int64_t from, to;   /* first and last stamp */
 };
 
-static struct shares shares(const struct jm_request *q, const struct jm_token_event *ev, size_t n,
+static struct shares shares(const struct jm_request *q, const struct jm_event_sums *sum, size_t n,
                             int64_t *total)
 {
-    uint64_t counted = 0;
-    size_t known = 0, think = 0;
-    int64_t from = ev[0].t, to = ev[0].t;
-    for (size_t i = 0; i < n; i++) {
-        from = ev[i].t < from ? ev[i].t : from;
-        to = ev[i].t > to ? ev[i].t : to;
-        known += (ev[i].flags & JM_TE_COUNT_KNOWN) != 0;
-        think += (ev[i].flags & JM_TE_REASONING) != 0;
-        counted += ev[i].tokens;
-    }
+    size_t known = sum->known, think = sum->reasoning;
+    uint64_t counted = sum->tokens;
     *total = q->output_tokens >= 0 ? q->output_tokens : known == n ? (int64_t)counted : -1;
-    struct shares s = {
-        .exact = known == n && (int64_t)counted == *total, .told = think > 0, .from = from, .to = to};
+    struct shares s = {.exact = known == n && (int64_t)counted == *total,
+                       .told = think > 0,
+                       .from = sum->from,
+                       .to = sum->to};
+    /* as many events as tokens: one that does not say its count holds one */
+    s.single =
+        sum->single == known && (known == n || (q->output_tokens >= 0 && (uint64_t)q->output_tokens == n));
     if (*total < 0)
         return s;
     double t = (double)*total, r = q->reasoning_tokens < 0 ? NAN : fmin((double)q->reasoning_tokens, t);
@@ -213,14 +214,30 @@ static int gap(struct jm_acc *a, enum jm_gap g, const struct jm_request *q, cons
     return jm_request_gaps(q, ev, n, g, false, q->output_tokens, put_gap, a) == JM_ENOMEM ? JM_ENOMEM : 0;
 }
 
+/* Gaps between events, s. NULL: out of memory. */
+static const double *seconds_apart(struct pass *p, const struct jm_token_event *ev, size_t n)
+{
+    if (n > p->cap) {
+        double *v = realloc(p->gap, n * sizeof *v);
+        if (!v)
+            return NULL;
+        p->gap = v;
+        p->cap = n;
+    }
+    for (size_t i = 1; i < n; i++)
+        p->gap[i - 1] = (double)(int64_t)((uint64_t)ev[i].t - (uint64_t)ev[i - 1].t) / 1e9;
+    return p->gap;
+}
+
 /* Most streams bring a token an event, and three of the four kinds are then the same many gaps: they are kept
  * once, and handed to each kind at the end. */
 static int gaps(struct jm_calc_window *w, const struct jm_request *q, const struct jm_token_event *ev,
-                size_t n)
+                size_t n, const double *common)
 {
     int rc = 0;
-    if (ev && jm_request_gaps_agree(ev, n, q->output_tokens)) {
-        rc = gap(&w->gap_common, JM_GAP_CHUNK, q, ev, n);
+    if (common) {
+        w->gap_common.most = GAPS_EXACT;
+        rc = jm_acc_add_many(&w->gap_common, common, n - 1);
         if (!rc)
             rc = jm_request_end_gaps(q, ev, n, put_gap, &w->gap[JM_GAP_ANY_CHUNK]);
         return rc ? rc : gap(&w->gap[JM_GAP_INTERPOLATED], JM_GAP_INTERPOLATED, q, ev, n);
@@ -245,35 +262,96 @@ int jm_tally_done(struct jm_calc_window *w)
     return rc;
 }
 
-/* What a successful request measures, in the windows that it was scheduled in. */
-static int latencies(struct jm_calc *c, const struct jm_request *q, const struct jm_token_event *ev, size_t n)
+static bool alike(double a, double b)
 {
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+/* A definition that measures something else than the one that it was kept with gets a list of its own, or
+ * that of one that leaves with it. */
+static int part_from(struct jm_calc_window *w, const unsigned char *before, int l, const double *lat)
+{
+    int k = before[l];
+    for (int i = k + 1; i < l; i++)
+        if (before[i] == k && w->same[i] == i && alike(lat[i], lat[l])) {
+            w->same[l] = (unsigned char)i;
+            return 0;
+        }
+    size_t n = w->lat[k].n - !isnan(lat[k]); /* without the value of now */
+    int rc = 0;
+    w->same[l] = (unsigned char)l;
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = jm_samples_add(&w->lat[l], w->lat[k].v[i]);
+    return rc ? rc : jm_samples_add(&w->lat[l], lat[l]);
+}
+
+static int add_latencies(struct jm_calc_window *w, const double *lat)
+{
+    unsigned char before[JM_LAT_COUNT];
+    int rc = 0;
+    memcpy(before, w->same, sizeof before);
+    for (int l = 0; !rc && l < JM_LAT_COUNT; l++) {
+        if (before[l] == l)
+            rc = jm_samples_add(&w->lat[l], lat[l]);
+        else if (!alike(lat[l], lat[before[l]]))
+            rc = part_from(w, before, l, lat);
+    }
+    return rc;
+}
+
+/* What a successful request measures, in the windows that it was scheduled in. single: its events hold a
+ * token each. */
+static int latencies(struct pass *pass, const struct jm_request *q, const struct jm_token_event *ev, size_t n,
+                     bool single)
+{
+    struct jm_calc *c = pass->c;
     int64_t sched = q->t[JM_T_SCHEDULED];
     size_t at = sched >= 0 ? jm_windows_upto(c, sched) : 0;
     struct jm_calc_window *w;
+    double lat[JM_LAT_COUNT];
+    const double *common = NULL;
+    bool measured = false;
     int rc = 0;
     while (!rc && (w = jm_windows_next(c, &at, sched))) {
         if (!inside(w->w, sched))
             continue;
-        for (struct jm_calc_window *p = w; p; p = p == w ? jm_slices_part(c, w, q) : NULL) {
-            for (int l = 0; !rc && l < JM_LAT_COUNT; l++)
-                rc = jm_samples_add(&p->lat[l],
-                                    jm_request_measure(q, ev, n, (enum jm_lat)l, q->output_tokens));
+        for (int l = 0; !measured && l < JM_LAT_COUNT; l++)
+            lat[l] = jm_request_measure(q, ev, n, (enum jm_lat)l, q->output_tokens);
+        if (!measured && single && !(common = seconds_apart(pass, ev, n)))
+            rc = JM_ENOMEM;
+        measured = true;
+        for (struct jm_calc_window *p = w; !rc && p; p = p == w ? jm_slices_part(c, w, q) : NULL) {
+            rc = add_latencies(p, lat);
             if (!rc)
-                rc = gaps(p, q, ev, n);
+                rc = gaps(p, q, ev, n, common);
         }
     }
     return rc ? jm_err_set(c->err, rc, "out of memory for the latencies of the requests") : 0;
 }
 
-static void output(struct jm_calc_window *w, const struct jm_token_event *ev, size_t n,
-                   const struct shares *s, bool good)
+/* Tokens of the events inside the window; part: of it, of the request's slice, or NULL. */
+static void output(struct jm_calc_window *w, struct jm_calc_window *part, const struct jm_token_event *ev,
+                   size_t n, const struct shares *s, bool good)
 {
     struct jm_tally *t = &w->tally;
     double sum = 0, think = 0;
     size_t k = 0, bucket = SIZE_MAX;
     int64_t from = 0, to = -1; /* the time of the bucket */
-    for (size_t i = 0; i < n; i++) {
+    bool plain = s->exact && !s->told && !(s->part > 0) && inside(w->w, s->from) && inside(w->w, s->to);
+    for (size_t i = 0; plain && i < n; i++) { /* as below, of what nearly all are */
+        int64_t at = ev[i].t;
+        k = n;
+        sum += ev[i].tokens;
+        if (at < from || at >= to) {
+            if (!t->per_bucket)
+                continue;
+            bucket = bucket_of(w, at);
+            from = (int64_t)((uint64_t)w->w->t0 + bucket * (uint64_t)t->bucket_ns);
+            to = from + t->bucket_ns;
+        }
+        t->per_bucket[bucket] += ev[i].tokens;
+    }
+    for (size_t i = 0; !plain && i < n; i++) {
         int64_t at = ev[i].t;
         if (!inside(w->w, at))
             continue;
@@ -298,13 +376,16 @@ static void output(struct jm_calc_window *w, const struct jm_token_event *ev, si
             t->per_bucket[bucket_of(w, ev[0].t)] += s->hidden;
     }
     add_tokens(t, sum, think, good);
+    if (part)
+        add_tokens(&part->tally, sum, think, good);
     /* Where an edge cuts a request whose events do not say their counts: each has one token at least, and
      * which have more is not known. Variance of the sum of k of n such counts with a known total. */
     if (!s->exact && k > 0 && k < n) {
         double u2 = s->mean * fabs(s->mean - 1) * (double)k * (double)(n - k) / (double)n;
-        t->u_output += u2;
-        if (good)
-            t->u_qualified += u2;
+        for (struct jm_tally *x = t; x; x = x == t && part ? &part->tally : NULL) {
+            x->u_output += u2;
+            x->u_qualified += good ? u2 : 0;
+        }
     }
 }
 
@@ -315,10 +396,14 @@ static int on_events(void *self, int64_t id, const struct jm_token_event *ev, si
     const struct jm_request *q = find(p, id);
     struct jm_calc_window *w, *part;
     int64_t total;
-    if (!q || q->end != JM_END_OK || !n || p->had_events[p->at])
+    if (!q || !n)
         return 0;
+    struct jm_event_sums sum = jm_event_sums(ev, n);
+    int rc = p->phases ? jm_phases_event(p->phases, p->at, ev, n, &sum) : 0;
+    if (rc || q->end != JM_END_OK || p->had_events[p->at])
+        return rc;
     p->had_events[p->at] = 1;
-    struct shares s = shares(q, ev, n, &total);
+    struct shares s = shares(q, &sum, n, &total);
     bool good = jm_request_qualifies(q, jm_slices_slo(c, q));
     c->reasoning_known |= s.told;
     size_t at = jm_windows_upto(c, s.to);
@@ -331,9 +416,7 @@ static int on_events(void *self, int64_t id, const struct jm_token_event *ev, si
             if (part)
                 part->tally.unknown_output++;
         } else {
-            output(w, ev, n, &s, good);
-            if (part)
-                output(part, ev, n, &s, good);
+            output(w, part, ev, n, &s, good);
         }
     }
     if (total >= 0 && jm_outside_touches(c, s.from, s.to)) {
@@ -345,7 +428,7 @@ static int on_events(void *self, int64_t id, const struct jm_token_event *ev, si
         if (s.hidden > 0)
             jm_outside_put(c, ev[0].t, s.hidden);
     }
-    return latencies(c, q, ev, n);
+    return latencies(p, q, ev, n, s.single);
 }
 
 static void whole(struct jm_calc_window *w, int64_t at, double tokens, double reasoning, bool good)
@@ -408,14 +491,14 @@ static int prepare(struct jm_calc *c)
     return 0;
 }
 
-int jm_tally_requests(struct jm_calc *c)
+int jm_tally_requests(struct jm_calc *c, struct jm_phase_work *phases)
 {
     size_t n;
     const struct jm_request *q = jm_run_requests(c->run, &n);
     c->r->has_requests = n > 0;
     if (!n)
         return 0;
-    struct pass p = {.c = c, .q = q, .n = n, .had_events = calloc(n, 1)};
+    struct pass p = {.c = c, .q = q, .n = n, .had_events = calloc(n, 1), .phases = phases};
     int rc = p.had_events ? prepare(c) : jm_err_set(c->err, JM_ENOMEM, "out of memory for %zu requests", n);
     if (!rc)
         rc = jm_outside_init(c);
@@ -428,7 +511,7 @@ int jm_tally_requests(struct jm_calc *c)
     for (size_t i = 0; !rc && i < n; i++)
         if (!p.had_events[i] && q[i].end == JM_END_OK) {
             without_events(c, &q[i]);
-            rc = latencies(c, &q[i], NULL, 0);
+            rc = latencies(&p, &q[i], NULL, 0, false);
         }
     int end = 0;
     for (size_t k = 0; !end && k < c->n_win + c->n_cover; k++)
@@ -438,6 +521,7 @@ int jm_tally_requests(struct jm_calc *c)
     if (!rc && end)
         rc = jm_err_set(c->err, end, "out of memory for the gaps between tokens");
     free(p.had_events);
+    free(p.gap);
     return rc;
 }
 

@@ -136,6 +136,21 @@ struct jm_run_chunk {
     int64_t id, t_first, t_last, n;
 };
 
+#define JM_RUN_SEEN       4096u             /* places, a power of two */
+#define JM_RUN_SEEN_BYTES ((size_t)3 << 20) /* of all columns */
+struct jm_run_seen {                        /* a time column that chunks of other channels referred to */
+    int64_t chunk;
+    struct jm_reading *v; /* times only; NULL: none */
+    size_t n;
+};
+
+#define JM_RUN_PLAIN_BYTES ((size_t)8 << 20) /* of all chunks */
+struct jm_run_plain { /* a chunk of readings, unpacked: several passes go over all of them */
+    int64_t times;
+    size_t n;
+    char p[];
+};
+
 struct jm_run {
     sqlite3 *db;
     char *path;
@@ -164,8 +179,15 @@ struct jm_run {
     bool requests_loaded;
     struct jm_err requests_err;
     sqlite3_stmt *get_chunk;
+    struct jm_run_seen *seen; /* JM_RUN_SEEN places by their chunk, NULL before the first */
+    size_t seen_bytes;
+    struct jm_run_plain ***plain; /* by channel and number of the chunk, NULL where none is kept */
+    size_t plain_bytes;
 };
 
+/* readings.c */
+void jm_run_forget_times(struct jm_run *r);
+void jm_run_forget_chunks(struct jm_run *r);
 /* load.c: tables into the reader. */
 int jm_run_load(struct jm_run *r, struct jm_err *err);
 int jm_run_load_requests(struct jm_run *r, struct jm_err *err);

@@ -184,6 +184,9 @@ void jm_run_close(struct jm_run *r)
 {
     if (!r)
         return;
+    jm_run_forget_times(r);
+    free(r->seen);
+    jm_run_forget_chunks(r);
     sqlite3_finalize(r->get_chunk);
     sqlite3_close(r->db);
     for (size_t i = 0; r->chunk && i < r->n_chan; i++)

@@ -41,13 +41,46 @@ static int get_plain(struct jm_run *r, int64_t id, struct jm_str *out, int64_t *
     return rc;
 }
 
-/* Times of a chunk into a new array. It may refer to one with times of its own, no further. */
-static int get_times(struct jm_run *r, int64_t id, size_t n, int depth, struct jm_reading **out,
+void jm_run_forget_times(struct jm_run *r)
+{
+    for (size_t i = 0; r->seen && i < JM_RUN_SEEN; i++) {
+        free(r->seen[i].v);
+        r->seen[i] = (struct jm_run_seen){0};
+    }
+    r->seen_bytes = 0;
+}
+
+static struct jm_run_seen *place_of(struct jm_run *r, int64_t chunk)
+{
+    return &r->seen[(uint64_t)chunk * UINT64_C(0x9e3779b97f4a7c15) >> 52 & (JM_RUN_SEEN - 1)];
+}
+
+static void keep_times(struct jm_run *r, int64_t chunk, struct jm_reading *v, size_t n)
+{
+    if (r->seen_bytes > JM_RUN_SEEN_BYTES)
+        jm_run_forget_times(r);
+    struct jm_run_seen *p = place_of(r, chunk);
+    r->seen_bytes += n * sizeof *v - p->n * sizeof *v;
+    free(p->v);
+    *p = (struct jm_run_seen){chunk, v, n};
+}
+
+/* Times of a chunk, borrowed until the next call. It may refer to one with times of its own, no further.
+ * Channels that were read in one call all refer to the same one, so that it is kept. */
+static int get_times(struct jm_run *r, int64_t id, size_t n, int depth, const struct jm_reading **out,
                      struct jm_err *err)
 {
     struct jm_str plain;
-    struct jm_reading *ref = NULL, *v = calloc(n, sizeof *v);
+    const struct jm_reading *ref = NULL;
     int64_t times = 0;
+    if (!r->seen && !(r->seen = calloc(JM_RUN_SEEN, sizeof *r->seen)))
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the times of readings");
+    const struct jm_run_seen *p = place_of(r, id);
+    if (p->v && p->chunk == id && p->n == n) {
+        *out = p->v;
+        return 0;
+    }
+    struct jm_reading *v = calloc(n, sizeof *v);
     if (!v)
         return jm_err_set(err, JM_ENOMEM, "out of memory for %zu readings", n);
     jm_str_init(&plain);
@@ -60,22 +93,72 @@ static int get_times(struct jm_run *r, int64_t id, size_t n, int depth, struct j
     if (!rc)
         rc = jm_chunk_decode_times(jm_str_span(&plain), ref, v, n, err);
     jm_str_release(&plain);
-    free(ref);
-    if (rc)
+    if (rc) {
         free(v);
-    else
-        *out = v;
+        return rc;
+    }
+    keep_times(r, id, v, n);
+    *out = v;
+    return 0;
+}
+
+void jm_run_forget_chunks(struct jm_run *r)
+{
+    for (size_t c = 0; r->plain && c < r->n_chan; c++) {
+        for (size_t i = 0; r->plain[c] && i < r->n_chunk[c]; i++)
+            free(r->plain[c][i]);
+        free(r->plain[c]);
+    }
+    free(r->plain);
+    r->plain = NULL;
+    r->plain_bytes = 0;
+}
+
+/* Where there is room; the first ones stay, because who goes over all of them comes to them again. */
+static void keep_chunk(struct jm_run *r, int channel, size_t i, struct jm_span s, int64_t times)
+{
+    size_t list = r->plain && r->plain[channel] ? 0 : r->n_chunk[channel] * sizeof **r->plain,
+           more = list + sizeof(struct jm_run_plain) + s.n + 2 * sizeof(void *);
+    if (r->plain_bytes + more > JM_RUN_PLAIN_BYTES)
+        return;
+    if (!r->plain && !(r->plain = calloc(r->n_chan, sizeof *r->plain)))
+        return;
+    if (list)
+        r->plain[channel] = calloc(r->n_chunk[channel], sizeof **r->plain);
+    struct jm_run_plain *p = r->plain[channel] ? malloc(sizeof *p + s.n) : NULL;
+    if (!p)
+        return; /* no loss: it is read again */
+    *p = (struct jm_run_plain){.times = times, .n = s.n};
+    memcpy(p->p, s.p, s.n);
+    r->plain[channel][i] = p;
+    r->plain_bytes += more;
+}
+
+static int chunk_of(struct jm_run *r, int channel, size_t i, struct jm_str *room, struct jm_span *out,
+                    int64_t *times, struct jm_err *err)
+{
+    const struct jm_run_plain *p = r->plain && r->plain[channel] ? r->plain[channel][i] : NULL;
+    if (p) {
+        *out = (struct jm_span){p->p, p->n};
+        *times = p->times;
+        return 0;
+    }
+    int rc = get_plain(r, r->chunk[channel][i].id, room, times, err);
+    *out = jm_str_span(room);
+    if (!rc)
+        keep_chunk(r, channel, i, *out, *times);
     return rc;
 }
 
-static int add_chunk(struct jm_run *r, int channel, const struct jm_run_chunk *c, struct jm_str *plain,
-                     struct jm_readings *out, struct jm_err *err)
+static int add_chunk(struct jm_run *r, int channel, size_t i, struct jm_str *room, struct jm_readings *out,
+                     struct jm_err *err)
 {
-    struct jm_reading *ref = NULL;
+    const struct jm_reading *ref = NULL;
+    struct jm_span plain;
     int64_t times = 0;
-    size_t n = (size_t)c->n;
-    int rc = get_plain(r, c->id, plain, &times, err);
-    if (!rc && jm_chunk_count(jm_str_span(plain), NULL) != n)
+    size_t n = (size_t)r->chunk[channel][i].n;
+    int rc = chunk_of(r, channel, i, room, &plain, &times, err);
+    if (!rc && jm_chunk_count(plain, NULL) != n)
         rc = jm_err_set(err, JM_ECORRUPT,
                         "a chunk of readings is damaged (its number of readings is not the stated one)");
     if (!rc && times)
@@ -93,10 +176,9 @@ static int add_chunk(struct jm_run *r, int channel, const struct jm_run_chunk *c
         }
     }
     if (!rc)
-        rc = jm_chunk_decode(jm_str_span(plain), ref, (uint32_t)channel, out->v + out->n, n, err);
+        rc = jm_chunk_decode(plain, ref, (uint32_t)channel, out->v + out->n, n, err);
     if (!rc)
         out->n += n;
-    free(ref);
     return rc;
 }
 
@@ -114,12 +196,12 @@ int jm_run_readings(const struct jm_run *run, int channel, int64_t from, int64_t
         end--;
     first -= first > 0;
     end += end < n;
-    struct jm_str plain;
-    jm_str_init(&plain);
+    struct jm_str room;
+    jm_str_init(&room);
     int rc = 0;
     for (size_t i = first; !rc && i < end; i++)
-        rc = add_chunk(r, channel, &c[i], &plain, out, err);
-    jm_str_release(&plain);
+        rc = add_chunk(r, channel, i, &room, out, err);
+    jm_str_release(&room);
     return rc ? jm_err_prefix(err, "%s, channel %d (%s)", r->path, channel, r->chan[channel].name) : 0;
 }
 
