@@ -156,6 +156,8 @@ static void through_a_run(void **state)
         if (!(fabs(share - truth / all) < 0.01) || !(median < 0.03))
             fail_msg("pools %d: share %.4f of %.4f, median error %.4f", pools, share, truth / all, median);
         assert_int_equal(p->n_dists, 5); /* all, two slices, two tenants */
+        for (size_t i = 1; i < 5; i++)   /* whose slice it is stands beside it */
+            assert_true(p->dist[i].tenant && (i < 3) == (p->dist[i].slice != NULL));
         assert_true(p->dist[0].n == p->dist[1].n + p->dist[2].n && p->dist[0].failed > 0);
         assert_true(p->guessed_prompts > 0 && p->cached_tokens > 0);
         free(error);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "compute/acc.h"
 #include "synthetic.h"
 
 #define NEAR(got, want)                                                                                      \
@@ -95,6 +96,71 @@ static void definitions(void **state)
         if (strcmp(s.r->results[i].metric, "itl.chunk") == 0)
             assert_int_equal(s.r->results[i].n, 3);
     syn_end(&s);
+}
+
+/* Scheduled at 1 s, sent at 1.25 s; first token, first visible one: 2, 2; 3, 3; 2.5, 4; 5, none. Two
+ * definitions measure the same until the third request, and three requests hold the last of them. ttft 1,
+ * 2, 1.5, 4       mean 2.125      ttft.from_sent    0.75, 1.75, 1.25, 3.75   mean 1.875 ttfo            1, 2,
+ * 3            mean 2          ttfo.from_sent    0.75, 1.75, 2.75         mean 1.75 */
+static void definitions_that_part(void **state)
+{
+    static const double first[] = {2, 3, 2.5, 5}, visible[] = {2, 3, 4, NAN};
+    struct syn s;
+    (void)state;
+    begin(&s, "definitions_that_part");
+    for (int i = 0; i < 4; i++) {
+        struct jm_request q = ok(1, 1.25, first[i], 6, 10, 5);
+        q.t[JM_T_FIRST_VISIBLE] = isnan(visible[i]) ? -1 : SYN_NS(visible[i]);
+        syn_put(&s, &q, NULL, 0);
+    }
+    end(&s, NULL);
+    NEAR(latency(&s, "ttft", NAN), 2.125);
+    NEAR(latency(&s, "ttft.from_sent", NAN), 1.875);
+    NEAR(latency(&s, "ttfo", NAN), 2);
+    NEAR(latency(&s, "ttfo.from_sent", NAN), 1.75);
+    NEAR(latency(&s, "ttft", .5), 1.75);
+    NEAR(latency(&s, "ttfo", .5), 2);
+    NEAR(latency(&s, "e2e", NAN), 5);
+    for (size_t i = 0; i < s.r->n_results; i++)
+        if (strncmp(s.r->results[i].metric, "ttfo", 4) == 0)
+            assert_int_equal(s.r->results[i].n, 3);
+    syn_end(&s);
+}
+
+/* A value lies in the bucket whose edges it lies between, and many at once are what they are one by one, over
+ * the bound beyond which they are counted in buckets. */
+static void buckets(void **state)
+{
+    static struct jm_loghist h;
+    struct jm_acc one = {.most = 256}, many = {.most = 256};
+    double v[1000], ns = 1024;
+    (void)state;
+    for (int i = 0; i < 1000; i++, ns *= 1.019) /* to 0.15 s */
+        v[i] = i % 100 ? ns * 1e-9 : i % 200 ? 0 : -1e-3;
+    for (int i = 0; i < 1000; i++) {
+        memset(&h, 0, sizeof h);
+        jm_loghist_add(&h, v[i] * 1e9, 2);
+        size_t at = 0;
+        while (at < JM_LOGHIST_N && !h.count[at])
+            at++;
+        if (!(v[i] > 0))
+            assert_true(at == JM_LOGHIST_N && h.zeros == 2 && h.total == 2);
+        else
+            assert_true(at < JM_LOGHIST_N && v[i] >= jm_loghist_edge(at) * (1 - 1e-12) &&
+                        v[i] < jm_loghist_edge(at + 1) * (1 + 1e-12));
+        assert_int_equal(jm_acc_add(&one, v[i], 1), 0);
+    }
+    memset(&h, 0, sizeof h);
+    jm_loghist_add(&h, INFINITY, 1);
+    jm_loghist_add(&h, 1023, 1);
+    assert_true(h.count[JM_LOGHIST_N - 1] == 1 && h.count[0] == 1);
+    for (int i = 0; i < 1000; i += 125)
+        assert_int_equal(jm_acc_add_many(&many, v + i, 125), 0);
+    assert_non_null(many.h);
+    assert_true(one.sum == many.sum && one.weight == many.weight && many.weight == 1000);
+    assert_memory_equal(one.h, many.h, sizeof h);
+    jm_acc_release(&one);
+    jm_acc_release(&many);
 }
 
 /* Quantiles of 1, 2, ... 100 s by linear interpolation between order statistics: p50 50.5, p90 90.1,
@@ -420,6 +486,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outside_the_windows),
         cmocka_unit_test(definitions),
+        cmocka_unit_test(definitions_that_part),
+        cmocka_unit_test(buckets),
         cmocka_unit_test(quantiles),
         cmocka_unit_test(qualified),
         cmocka_unit_test(followed_to_its_end),

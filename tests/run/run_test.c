@@ -145,6 +145,22 @@ static void readings_at_one_time(void **state)
     assert_int_equal(a.n, SAMPLE_READINGS + 5);
     for (int i = 0; i < 5; i++)
         assert_int_equal(a.v[SAMPLE_READINGS + i].value, i);
+    /* what was unpacked for one pass and for other channels' times is the same in the next */
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 3; k-- > 0;) {
+            struct jm_readings b = {0}, alone = {0};
+            struct jm_run *fresh = opened(path);
+            assert_int_equal(jm_run_readings(run, k, INT64_MIN, INT64_MAX, &b, &err), 0);
+            assert_int_equal(jm_run_readings(fresh, k, INT64_MIN, INT64_MAX, &alone, &err), 0);
+            assert_true(b.n >= SAMPLE_READINGS && b.n == alone.n);
+            for (size_t i = 0; i < b.n; i++)
+                assert_true(b.v[i].t0 == alone.v[i].t0 && b.v[i].t1 == alone.v[i].t1 &&
+                            b.v[i].value == alone.v[i].value && b.v[i].status == alone.v[i].status &&
+                            b.v[i].flags == alone.v[i].flags && b.v[i].channel == alone.v[i].channel);
+            jm_readings_release(&b);
+            jm_readings_release(&alone);
+            jm_run_close(fresh);
+        }
     jm_readings_release(&a);
     jm_run_close(run);
 }
