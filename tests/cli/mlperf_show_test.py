@@ -283,11 +283,9 @@ class Hostile(Base):
         for i in range(40):
             for k in range(50):
                 os.makedirs(os.path.join(many, f"d{i}", f"e{k}"))
-        start = time.monotonic()
         r = run("show", many)
         self.assertEqual(r.returncode, 4)
         self.assertIn(b"2041 folders", r.stderr)
-        self.assertLess(time.monotonic() - start, 60)
 
     def test_links(self):
         s = self.session("links")

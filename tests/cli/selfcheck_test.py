@@ -6,6 +6,7 @@ import os
 import subprocess
 import unittest
 
+import patience
 import tap
 
 JOULEMARK = os.environ["JOULEMARK"]
@@ -14,12 +15,17 @@ KEYS = ["n", "events_per_s", "ttft_error_p50_ms", "ttft_error_p99_ms", "token_er
 
 
 def run(*args, **kw):
-    return subprocess.run([JOULEMARK, "bench", *args], capture_output=True, text=True, timeout=60, **kw)
+    return subprocess.run([JOULEMARK, "bench", *args], capture_output=True, text=True, timeout=180, **kw)
 
 
 class Selfcheck(unittest.TestCase):
     def check(self, *more):
-        p = run("--selfcheck", "--streams", "1,20", "-t", "200ms", "--json", "-q", *more)
+        """In 0.2 s; longer where the machine had other work meanwhile and the programs no turn."""
+        lengths = iter((0.2, 1, 5))
+        return patience.again(lambda: self.of(next(lengths), *more))
+
+    def of(self, seconds, *more):
+        p = run("--selfcheck", "--streams", "1,20", "-t", f"{seconds * 1000:.0f}ms", "--json", "-q", *more)
         self.assertEqual(p.returncode, 0, p.stderr)
         doc = json.loads(p.stdout)
         self.assertEqual([r["n"] for r in doc["streams"]], [1, 20])
@@ -37,8 +43,8 @@ class Selfcheck(unittest.TestCase):
             # user space cannot have the bytes before the kernel has
             self.assertGreaterEqual(r["user_token_error_p50_ms"], r["token_error_p50_ms"])
             self.assertLessEqual(r["events_shared"], r["events"])
-        # 20 streams with a token every 10 ms for 200 ms: never more than was planned, first tokens included
-        self.assertLessEqual(doc["streams"][1]["events"], 20 * 21 * 2)
+        # 20 streams with a token every 10 ms: never more than was planned, first tokens included
+        self.assertLessEqual(doc["streams"][1]["events"], 20 * (100 * seconds + 1) * 2)
         return doc
 
     def test_plain(self):

@@ -176,8 +176,20 @@ static void shared_blocks_of_a_trace_are_shared_prefixes(void **state)
     cfg.concurrency = 0;
     cfg.max_requests = 4;
     cfg.seed = 1; /* the simulated cache is a table where two blocks can meet: not with this one */
-    simkit_run(&cfg, &b);
-    assert_int_equal(b.n, 4);
+    /* what a request left in the cache is there when the next one comes, a quarter of a second later, unless
+     * this machine was busy: then with a new engine */
+    for (int tries = 0; tries < 4; tries++) {
+        bool in_turn = true;
+        simkit_run(&cfg, &b);
+        assert_int_equal(b.n, 4);
+        for (int i = 0; i < 3; i++)
+            in_turn = in_turn && b.r[i].id == i + 1 && b.r[i].t[JM_T_CLOSED] <= b.r[i + 1].t[JM_T_SENT];
+        if (in_turn || tries == 3)
+            break;
+        simkit_stop(&e);
+        simkit_start(&e, "--prompt-tokens-details", NULL);
+        cfg.url = e.url;
+    }
     static const int64_t isl[] = {1500, 1400, 1400, 1500}, gap[] = {0, 250, 500, 750};
     for (int i = 0; i < 4; i++) {
         assert_int_equal(b.r[i].id, i + 1);

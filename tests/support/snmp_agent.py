@@ -110,7 +110,10 @@ class Agent:
                 continue
             if answer:
                 self.answers += 1
-                self.socket.sendto(answer, peer)
+                try:
+                    self.socket.sendto(answer, peer)
+                except OSError:  # nobody waits any more
+                    return
 
     def _answer(self, b):
         _, body, _ = take(b)
