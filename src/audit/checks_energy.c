@@ -122,6 +122,17 @@ static bool has_value(const struct jm_report *r, int window, int domain)
     return false;
 }
 
+static bool out_of_calibration(const struct jm_report *r, const struct jm_result *x)
+{
+    for (size_t i = 0; i < r->n_findings; i++)
+        if (strcmp(r->findings[i].id, "calibration.range") == 0 && r->findings[i].window == x->window &&
+            (r->findings[i].boundary == x->q.boundary ||
+             (r->findings[i].boundary == JM_B_WALL && x->q.boundary == JM_B_FACILITY)) &&
+            r->findings[i].severity == JM_SEV_ERROR)
+            return true;
+    return false;
+}
+
 int jm_check_partial(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
     (void)run;
@@ -129,7 +140,8 @@ int jm_check_partial(const struct jm_run *run, struct jm_report *r, struct jm_er
         const struct jm_result *x = &r->results[i];
         char names[400] = "";
         size_t n = 0;
-        if (strcmp(x->metric, "energy") != 0 || x->window < 0 || x->have_of >= x->of)
+        if (strcmp(x->metric, "energy") != 0 || x->window < 0 || x->have_of >= x->of ||
+            out_of_calibration(r, x)) /* said by its own finding */
             continue;
         for (size_t k = 0; k < x->n_domain; k++) {
             int d = x->domain[k];

@@ -196,6 +196,14 @@ static double moved_inside(const struct jm_report *r, const struct seen *s, int 
     return most;
 }
 
+/* Steps of the instrument and not of the load: its values are multiples of them. A load of two powers, or the
+ * ramp that a mean makes of it, comes in steps too, and says nothing of the instrument. */
+static bool is_grid(const struct seen *s)
+{
+    double lo = s->lo / s->step, hi = s->hi / s->step;
+    return fabs(lo - floor(lo + 0.5)) <= 0.02 && fabs(hi - floor(hi + 0.5)) <= 0.02;
+}
+
 static int check_gauge(struct jm_report *r, size_t i, const struct seen *all, struct jm_err *err)
 {
     const struct jm_channel *c = &r->channels[i];
@@ -228,8 +236,8 @@ static int check_gauge(struct jm_report *r, size_t i, const struct seen *all, st
             c->name, label(r, c), s->still, (s->span - s->still) / (double)s->changes);
         rc = add(r, c, "instrument.stale", JM_SEV_WARNING, err, text);
     }
-    if (!rc && s->changes >= 3 && s->step / 2 > JM_TH_QUANTUM_REL * fabs(s->mean)) {
-        snprintf(text, sizeof text, "%s of %.90s comes in steps of %.4g W, %.2g %% of its mean", c->name,
+    if (!rc && s->changes >= 3 && s->step / 2 > JM_TH_QUANTUM_REL * fabs(s->mean) && is_grid(s)) {
+        snprintf(text, sizeof text, "%s of %.90s comes in steps of %.4g W, %.3g %% of its mean", c->name,
                  label(r, c), s->step, 100 * s->step / fabs(s->mean));
         rc = add(r, c, "instrument.quantum", JM_SEV_INFO, err, text);
     }

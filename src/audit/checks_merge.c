@@ -22,7 +22,7 @@ static const char *fact(const struct jm_run *run, size_t k, const char *what)
 
 static double between(int64_t later, int64_t earlier)
 {
-    return (double)(later - earlier) * 1e-9;
+    return jm_seconds_apart(later, earlier);
 }
 
 static const char *host(const struct jm_run *run, size_t k)
@@ -90,13 +90,21 @@ int jm_check_merge_coverage(const struct jm_run *run, struct jm_report *r, struc
                 continue;
             double before = from > w->t0 ? between(from < w->t1 ? from : w->t1, w->t0) : 0,
                    after = to < w->t1 ? between(w->t1, to > w->t0 ? to : w->t0) : 0;
-            rc = jm_finding_at(
-                r,
-                jm_report_finding(r, "merge.coverage", JM_SEV_WARNING,
-                                  "the recording of %s does not cover the window %s: %.3g s lack at "
-                                  "its start, %.3g s at its end",
-                                  host(run, k), w->name, before, after),
-                (int)i, err, "merge.%zu.from_ns, to_ns", k);
+            struct jm_finding *f;
+            double apart = from >= w->t1 ? between(from, w->t1) : to <= w->t0 ? between(w->t0, to) : 0;
+            if (apart > 1)
+                f = jm_report_finding(
+                    r, "merge.coverage", JM_SEV_ERROR,
+                    "the recording of %s lies %.6g s %s the window %s by the hosts' clocks, "
+                    "so that nothing of it is in there: it is of another time, or one of "
+                    "the clocks is off by that",
+                    host(run, k), apart, from >= w->t1 ? "behind" : "before", w->name);
+            else
+                f = jm_report_finding(r, "merge.coverage", JM_SEV_WARNING,
+                                      "the recording of %s does not cover the window %s: %.3g s lack at "
+                                      "its start, %.3g s at its end",
+                                      host(run, k), w->name, before, after);
+            rc = jm_finding_at(r, f, (int)i, err, "merge.%zu.from_ns, to_ns", k);
         }
     }
     return rc;

@@ -34,19 +34,31 @@ static bool outer(enum jm_domain_kind k)
     return jm_domain_is_inlet(k) || k == JM_D_NODE;
 }
 
+/* More inside than the domain: an error beyond what both instruments' errors allow; at inlet and node a
+ * warning where only an error that nobody stated could explain it, since what holds boards and fans draws
+ * more than the boards. */
 int jm_check_reconcile_child(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
     (void)run;
     for (size_t i = 0; i < r->n_reconcile; i++) {
         const struct jm_reconcile_row *x = &r->reconcile[i];
         const struct jm_domain *d = domain(r, x->domain);
-        if (!isfinite(x->unexplained) || x->unexplained >= -x->bound || d->kind == JM_D_PSYS)
+        bool beyond = x->unexplained < -x->bound, unlikely = outer(d->kind) && x->unexplained_hi < 0;
+        if (!isfinite(x->unexplained) || d->kind == JM_D_PSYS || !(beyond || unlikely))
             continue;
-        struct jm_finding *f = jm_report_finding(
-            r, "reconcile.child_larger", outer(d->kind) ? JM_SEV_ERROR : JM_SEV_WARNING,
-            "%s %s: what is measured inside it (%.6g J) is more than it (%.6g J), by more than both "
-            "instruments' errors allow; one of them reads another quantity, or in another unit",
-            jm_domain_kind_name((int)d->kind), d->label, x->contained, x->joules);
+        struct jm_finding *f =
+            beyond ? jm_report_finding(
+                         r, "reconcile.child_larger", outer(d->kind) ? JM_SEV_ERROR : JM_SEV_WARNING,
+                         "%s %s: what is measured inside it (%.6g J) is more than it (%.6g J), by more than "
+                         "both instruments' errors allow; one of them reads another quantity, another unit "
+                         "or another time, or not all that feeds it is metered (one of two supplies)",
+                         jm_domain_kind_name((int)d->kind), d->label, x->contained, x->joules)
+                   : jm_report_finding(
+                         r, "reconcile.child_larger", JM_SEV_WARNING,
+                         "%s %s: what is measured inside it (%.6g J) is more than it (%.6g J); only a gain "
+                         "that nobody stated could explain that. Likely not all that feeds it is metered "
+                         "(one of two supplies), or it shows another time",
+                         jm_domain_kind_name((int)d->kind), d->label, x->contained, x->joules);
         int rc = at(r, f, x, err, x->joules, x->contained);
         if (rc)
             return rc;
@@ -54,9 +66,33 @@ int jm_check_reconcile_child(const struct jm_run *run, struct jm_report *r, stru
     return 0;
 }
 
+/* Does a show a longer mean of what b shows? */
+static bool averages(const struct jm_follow *f)
+{
+    return f->known && f->lag_s >= JM_TH_FOLLOW_LAG_S && f->like - f->like_0 > JM_TH_FOLLOW_GAIN &&
+           f->swing_a < JM_TH_FOLLOW_SWING * f->swing_b;
+}
+
+/* One of the two averages the other: then they differ by what was before, and not by a supply's loss. */
+static int one_averages(const struct jm_run *run, const struct jm_report *r, int window, int a, int b,
+                        bool *yes, struct jm_err *err)
+{
+    const struct jm_window *w = &r->windows[window];
+    struct jm_follow f;
+    *yes = false;
+    for (int turn = 0; a >= 0 && b >= 0 && turn < 2 && !*yes; turn++) {
+        const struct jm_channel *x = &r->channels[r->energy[turn ? b : a].channel],
+                                *y = &r->channels[r->energy[turn ? a : b].channel];
+        int rc = jm_gauges_follow(run, x, y, w->t0, w->t1, &f, err);
+        if (rc)
+            return rc;
+        *yes = averages(&f);
+    }
+    return 0;
+}
+
 int jm_check_reconcile_ac_dc(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
-    (void)run;
     for (size_t i = 0; i < r->n_reconcile; i++) {
         const struct jm_reconcile_row *x = &r->reconcile[i];
         const struct jm_domain *d = domain(r, x->domain);
@@ -65,7 +101,11 @@ int jm_check_reconcile_ac_dc(const struct jm_run *run, struct jm_report *r, stru
         for (size_t k = 0; outer(d->kind) && k < x->n_others && !rc; k++) {
             const struct jm_reconcile_other *o = &x->others[k];
             double low = fmin(o->joules, x->joules), high = fmax(o->joules, x->joules);
+            bool late;
             if (!o->comparable || !in_loss_band(low, high))
+                continue;
+            rc = one_averages(run, r, x->window, x->row, o->row, &late, err);
+            if (rc || late)
                 continue;
             f = jm_report_finding(
                 r, "reconcile.ac_dc", JM_SEV_WARNING,
@@ -124,6 +164,14 @@ static bool holds(const struct jm_report *r, const struct jm_reconcile_row *x, e
     return false;
 }
 
+static bool holds_inlets(const struct jm_report *r, const struct jm_reconcile_row *x)
+{
+    for (size_t i = 0; i < x->n_contains; i++)
+        if (!jm_domain_is_inlet(domain(r, x->contains[i].domain)->kind))
+            return false;
+    return x->n_contains > 0;
+}
+
 int jm_check_reconcile_unexplained(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
     (void)run;
@@ -132,11 +180,14 @@ int jm_check_reconcile_unexplained(const struct jm_run *run, struct jm_report *r
         const struct jm_domain *d = domain(r, x->domain);
         bool node = holds(r, x, JM_D_NODE),
              parts = (holds(r, x, JM_D_GPU) && holds(r, x, JM_D_PACKAGE)) || holds(r, x, JM_D_MODULE);
-        double most = d->kind == JM_D_INLET_AC && node ? JM_TH_UNEXPLAINED_PSU
-                      : d->kind == JM_D_NODE && parts  ? JM_TH_UNEXPLAINED_NODE
+        bool losses = d->kind == JM_D_INLET_AC && node;
+        double most = losses                          ? JM_TH_UNEXPLAINED_PSU
+                      : d->kind == JM_D_NODE && parts ? JM_TH_UNEXPLAINED_NODE
                       : jm_domain_is_inlet(d->kind) && !node && parts
                           ? 1 - (1 - JM_TH_UNEXPLAINED_PSU) * (1 - JM_TH_UNEXPLAINED_NODE)
-                          : INFINITY;
+                      : jm_domain_is_feeder(d->kind) && holds_inlets(r, x) ? JM_TH_UNEXPLAINED_PSU
+                      : d->kind == JM_D_SITE                               ? JM_TH_UNEXPLAINED_SITE
+                                                                           : INFINITY;
         if (!isfinite(x->unexplained) || !(x->unexplained - x->bound > most * x->joules))
             continue;
         struct jm_finding *f = jm_report_finding(
@@ -144,8 +195,12 @@ int jm_check_reconcile_unexplained(const struct jm_run *run, struct jm_report *r
             "%s %s: %.0f %% of its energy is in nothing that is measured inside, more than %s (%.0f %%); a "
             "device is not read, or the meter feeds something else too",
             jm_domain_kind_name((int)d->kind), d->label, 100 * x->unexplained / x->joules,
-            d->kind == JM_D_INLET_AC && node ? "supplies lose" : "supplies, fans and boards take",
+            losses || jm_domain_is_feeder(d->kind) ? "supplies lose"
+            : d->kind == JM_D_SITE                 ? "cooling and distribution take"
+                                                   : "supplies, fans and boards take",
             100 * most);
+        if (f && d->kind == JM_D_SITE)
+            f->boundary = JM_B_FACILITY;
         int rc = at(r, f, x, err, x->joules, x->contained);
         if (rc)
             return rc;
@@ -190,6 +245,31 @@ int jm_check_reconcile_shared(const struct jm_run *run, struct jm_report *r, str
     return 0;
 }
 
+/* Does something inside the domain move, as seen by a gauge? known: there is one. */
+static int moves_inside(const struct jm_run *run, const struct jm_report *r, const struct jm_reconcile_row *x,
+                        const struct jm_channel *with, double swing, bool *known, bool *moves,
+                        struct jm_err *err)
+{
+    const struct jm_window *w = &r->windows[x->window];
+    *known = *moves = false;
+    for (size_t i = 0; i < r->n_energy; i++) {
+        const struct jm_energy_row *e = &r->energy[i];
+        const struct jm_channel *c = &r->channels[e->channel];
+        struct jm_follow f;
+        if (e->window != x->window || e->status != JM_S_OK || c->kind != JM_CH_GAUGE || e->domain < 0 ||
+            e->domain == x->domain || !jm_domain_contains(r->tree, x->domain, e->domain) ||
+            outer(domain(r, e->domain)->kind) || domain(r, e->domain)->kind == JM_D_PSU ||
+            domain(r, e->domain)->kind == JM_D_PSU_OUTPUT)
+            continue;
+        int rc = jm_gauges_follow(run, c, with, w->t0, w->t1, &f, err);
+        if (rc)
+            return rc;
+        *known |= f.known;
+        *moves |= f.known && f.swing_a > 0.2 * swing;
+    }
+    return 0;
+}
+
 /* Pairs of gauges of one host's inlet and node, or of one of them: does one lag, or stand still? */
 static int pair(const struct jm_run *run, struct jm_report *r, const struct jm_reconcile_row *x, int a, int b,
                 struct jm_err *err)
@@ -205,19 +285,35 @@ static int pair(const struct jm_run *run, struct jm_report *r, const struct jm_r
     if (!na || !nb)
         return jm_err_set(err, JM_ENOMEM, "out of memory for the findings");
     struct jm_finding *found = NULL;
-    if (f.swing_a < JM_TH_FOLLOW_STILL * f.swing_b)
-        found = jm_report_finding(r, "reconcile.stale", JM_SEV_WARNING,
-                                  "%s stood still while %s moved by %.0f %%: it is frozen, or shows a mean "
-                                  "over longer than the window",
-                                  na, nb, 100 * f.swing_b);
-    else if (f.lag_s >= JM_TH_FOLLOW_LAG_S && f.like - f.like_0 > JM_TH_FOLLOW_GAIN &&
-             f.swing_a < JM_TH_FOLLOW_SWING * f.swing_b && fabs(ea->joules / eb->joules - 1) < 0.15)
-        found =
-            jm_report_finding(r, "reconcile.averages", JM_SEV_INFO,
-                              "%s follows %s by %.0f s with %.0f %% of its swing: it averages; its energy "
-                              "agrees over the window, its power at a moment does not",
-                              na, nb, f.lag_s, 100 * f.swing_a / f.swing_b);
-    else
+    if (f.swing_a < JM_TH_FOLLOW_STILL * f.swing_b) {
+        bool known, moves;
+        if ((rc = moves_inside(run, r, x, cb, f.swing_b, &known, &moves, err)))
+            return rc;
+        found = moves || !known
+                    ? jm_report_finding(r, "reconcile.stale", JM_SEV_WARNING,
+                                        "%s stood still while %s moved by %.0f %%: it is frozen, or shows "
+                                        "a mean over longer than the window%s",
+                                        na, nb, 100 * f.swing_b,
+                                        !known ? "; or the load is steady and the other one still "
+                                                 "averages what lay before"
+                                               : "")
+                    : jm_report_finding(r, "reconcile.averages", JM_SEV_WARNING,
+                                        "%s moved by %.0f %% while %s and what is measured inside stood "
+                                        "still: it still averages what lay before the window, and its "
+                                        "energy is not that of the window; wait longer before it begins",
+                                        nb, 100 * f.swing_b, na);
+    } else if (averages(&f)) {
+        double off = fabs(ea->joules / eb->joules - 1);
+        bool alike = domain(r, ea->domain)->kind == domain(r, eb->domain)->kind ? off < JM_TH_FOLLOW_ALIKE
+                                                                                : off < 0.15;
+        found = jm_report_finding(
+            r, "reconcile.averages", alike ? JM_SEV_INFO : JM_SEV_WARNING,
+            "%s follows %s by %.0f s with %.0f %% of its swing: it averages; %s", na, nb, f.lag_s,
+            100 * f.swing_a / f.swing_b,
+            alike ? "its energy agrees over the window, its power at a moment does not"
+                  : "what lay before the window is in it, so that its energy over the window differs; take a "
+                    "window much longer than the mean, or begin it later");
+    } else
         return 0;
     return at(r, found, x, err, ea->joules, eb->joules);
 }

@@ -26,12 +26,14 @@
  * fans, boards, network and storage of a node whose GPUs and packages are measured. */
 #define JM_TH_UNEXPLAINED_PSU  0.20
 #define JM_TH_UNEXPLAINED_NODE 0.45
+#define JM_TH_UNEXPLAINED_SITE 0.60 /* a PUE of 2.5, beyond what buildings report */
 /* A gauge that follows another one: later than the slowest honest sampling of a BMC, clearly more like it
  * then, and one that stands still while the other moves. */
 #define JM_TH_FOLLOW_LAG_S 3.0
 #define JM_TH_FOLLOW_GAIN  0.05
 #define JM_TH_FOLLOW_STILL 0.02
 #define JM_TH_FOLLOW_SWING 0.95 /* a mean swings less than what it is the mean of */
+#define JM_TH_FOLLOW_ALIKE 0.03 /* energies of two on one domain, of which one averages */
 /* Steady: throughput of the second half against the first. */
 #define JM_TH_STEADY_REL 0.10
 /* ... by more than the scatter of its tenths explains: t(0.975, 8), five batches a half. */

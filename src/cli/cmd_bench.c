@@ -59,7 +59,7 @@ static int bench_hosts(struct jm_cli *cli, struct opts *o, struct jm_err *err)
     bool local = false;
     jm_str_init(&out);
     jm_str_init(&own);
-    int rc = jm_hosts_begin(cli, &h, &o->session, &out, &all, &own, &local, err);
+    int rc = jm_hosts_begin(cli, &h, &o->session, "bench", &out, &all, &own, &local, err);
     if (!rc) {
         if (!local) /* what this host draws is no part of the system */
             cli->common->meters = "null";

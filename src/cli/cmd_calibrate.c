@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/audit.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/cmds.h"
@@ -46,12 +47,44 @@ static int same_machine(struct jm_calibration *c, const struct jm_run *run, cons
     return rc;
 }
 
-static int take_run(const char *path, struct jm_calibration *c, struct jm_cal_points to[2],
-                    struct jm_err *err)
+/* Points that the audit calls invalid (a supply not metered, a counter reset) are no measurements of the
+ * machine: which and why is said. */
+static void drop_invalid(struct jm_cli *cli, const struct jm_report *r, const char *path, enum jm_boundary b,
+                         struct jm_cal_points *p, size_t from)
+{
+    size_t k = from;
+    for (size_t i = from; i < p->n; i++) {
+        const char *why = NULL;
+        for (size_t x = 0; x < r->n_results && !why; x++) {
+            const struct jm_result *e = &r->results[x];
+            if (strcmp(e->metric, "energy") == 0 && e->window == p->v[i].window &&
+                (e->q.boundary == b || e->q.boundary == JM_B_GPU) && e->q.validity == JM_V_INVALID)
+                why = e->q.reasons ? e->q.reasons : "it is invalid";
+        }
+        if (why)
+            jm_cli_say(cli, "%s, window %s: not used for %s: %s", path, r->windows[p->v[i].window].name,
+                       jm_boundary_name((int)b), why);
+        else
+            p->v[k++] = p->v[i];
+    }
+    p->n = k;
+}
+
+static bool taken(const struct jm_calibration *c, const char *sha256)
+{
+    for (size_t i = 0; i < c->n_run; i++)
+        if (strcmp(c->run[i].sha256, sha256) == 0)
+            return true;
+    return false;
+}
+
+static int take_run(struct jm_cli *cli, const char *path, struct jm_calibration *c,
+                    struct jm_cal_points to[2], struct jm_err *err)
 {
     struct jm_run *run = NULL;
     struct jm_report *report = NULL;
     struct jm_compute_opts o;
+    size_t had[2] = {to[0].n, to[1].n};
     int rc = jm_run_open(path, &run, err);
     if (rc)
         return rc;
@@ -63,9 +96,18 @@ static int take_run(const char *path, struct jm_calibration *c, struct jm_cal_po
                         "%s is not sealed, so that it has no hash to be named by; "
                         "\"joulemark recover\" finishes it",
                         path);
+    if (!rc && taken(c, jm_run_info(run)->sha256)) {
+        jm_cli_say(cli, "%s is among the runs already; it counts once", path);
+        jm_run_close(run);
+        return 0;
+    }
     if (!rc)
         rc = jm_compute(run, &o, &report, err);
+    if (!rc)
+        rc = jm_audit(run, report, err);
     if (!rc) {
+        drop_invalid(cli, report, path, JM_B_NODE, &to[0], had[0]);
+        drop_invalid(cli, report, path, JM_B_WALL, &to[1], had[1]);
         struct jm_cal_run *x = &c->run[c->n_run++];
         const char *slash = strrchr(path, '/');
         snprintf(x->file, sizeof x->file, "%s", slash ? slash + 1 : path);
@@ -80,7 +122,7 @@ static int take_run(const char *path, struct jm_calibration *c, struct jm_cal_po
     return rc;
 }
 
-static int fit(struct jm_calibration *c, struct jm_cal_points p[2], struct jm_err *err)
+static int fit(struct jm_cli *cli, struct jm_calibration *c, struct jm_cal_points p[2], struct jm_err *err)
 {
     static const enum jm_boundary b[2] = {JM_B_NODE, JM_B_WALL};
     struct jm_err why[2] = {{0}, {0}};
@@ -92,9 +134,16 @@ static int fit(struct jm_calibration *c, struct jm_cal_points p[2], struct jm_er
         snprintf(r->set, sizeof r->set, "%s", p[i].set);
         snprintf(r->instrument, sizeof r->instrument, "%s", p[i].instrument);
         snprintf(c->machine.gpu_instrument, sizeof c->machine.gpu_instrument, "%s", p[i].gpu_instrument);
+        if (p[i].mixed)
+            jm_cli_say(cli, "%s: %zu window%s measured by something else than %s %s left out",
+                       jm_boundary_name((int)b[i]), p[i].mixed, p[i].mixed == 1 ? "" : "s", p[i].set,
+                       p[i].mixed == 1 ? "is" : "are");
         if (jm_cal_fit(p[i].v, p[i].n, r, &why[i]) == 0)
             c->n_relation++;
     }
+    for (int i = 1; i >= 0 && c->n_relation; i--)
+        if (why[i].text[0]) /* the other one stands; say why this one does not */
+            jm_cli_say(cli, "%s", why[i].text);
     if (c->n_relation)
         return 0;
     if (why[1].text[0] || why[0].text[0])
@@ -149,6 +198,13 @@ static void say(struct jm_str *s, const struct jm_calibration *c)
             jm_str_adds(s, "  without the gain of the outer meter, which nobody stated\n");
         if (r->widen > 1)
             jm_str_addf(s, "  widened by %.2f, so that every level left out lies inside\n", r->widen);
+        for (size_t k = 1; k < r->n_level; k++)
+            if (r->level[k].gpu_w - r->level[k - 1].gpu_w > JM_CAL_HOLE * (r->hi - r->lo))
+                jm_str_addf(s, "  no level between %.5g and %.5g W: nothing is said inside; add one there\n",
+                            r->level[k - 1].gpu_w, r->level[k].gpu_w);
+        if (!r->bend && r->beta[0] < 0)
+            jm_str_addf(s,
+                        "  its fixed part is negative, which no machine has: only the range itself holds\n");
         if (!idle)
             jm_str_addf(s, "  no idle window: nothing is said below %.5g W of GPU power\n", r->lo);
     }
@@ -173,9 +229,9 @@ static int calibrate(struct jm_cli *cli, void *opts, struct jm_err *err)
         rc = c->run ? 0 : jm_err_set(err, JM_ENOMEM, "out of memory for the calibration");
     }
     for (size_t i = 0; !rc && i < cli->n_operands; i++)
-        rc = take_run(cli->operand[i], c, p, err);
+        rc = take_run(cli, cli->operand[i], c, p, err);
     if (!rc)
-        rc = fit(c, p, err);
+        rc = fit(cli, c, p, err);
     if (!rc)
         rc = jm_calibration_write(c, &file, err);
     if (!rc)

@@ -7,6 +7,7 @@
 #include "cli/child.h"
 #include "cli/cmds.h"
 #include "cli/enginemetrics.h"
+#include "cli/hosts.h"
 #include "cli/path.h"
 #include "cli/session.h"
 
@@ -18,7 +19,8 @@ struct opts {
     struct jm_session_opts session;
     const char *summary;
     bool strict, no_summary;
-    struct jm_opt_list engine_metrics;
+    struct jm_opt_list engine_metrics, group, role;
+    const char *hosts, *ssh;
 };
 
 static void init(void *opts)
@@ -135,20 +137,14 @@ static int write_summary(struct jm_session *s, const struct opts *o, int *verdic
     return rc;
 }
 
-static int run(struct jm_cli *cli, void *opts, struct jm_err *err)
+/* Everything of the run but the summary; the session is the caller's to release, opened or not. */
+static int measure(struct jm_cli *cli, struct opts *o, const struct jm_session_opts *session,
+                   struct jm_session *s, int *status, struct jm_err *err)
 {
-    struct opts *o = opts;
-    struct jm_session s;
     struct jm_meter_env env;
     struct jm_str text;
-    int status = JM_EXIT_RUN, verdict = 0;
-    if (!cli->n_rest)
-        return jm_err_set(err, JM_EUSAGE,
-                          "no command to run; usage: joulemark run [OPTIONS] -- CMD [ARG]...");
     jm_str_init(&text);
-    int rc = jm_child_prepare(err);
-    if (!rc)
-        rc = command_text(cli->rest, &text, err);
+    int rc = command_text(cli->rest, &text, err);
     jm_cli_meter_env(cli, &env);
     if (!env.devices) {
         /* the child inherits it, so it is what the child can use */
@@ -156,24 +152,78 @@ static int run(struct jm_cli *cli, void *opts, struct jm_err *err)
         env.devices = visible && visible[0] ? visible : NULL;
     }
     bool opened = !rc;
-    o->session.present = &o->present;
     if (!rc)
-        rc = jm_session_open(&s, cli, &o->session, "run", "run", &env, true, err);
+        rc = jm_session_open(s, cli, session, "run", "run", &env, true, err);
     if (!rc)
-        rc = note(&s, "run.command", "%s", text.buf)
+        rc = note(s, "run.command", "%s", text.buf)
                  ? jm_err_set(err, JM_EIO, "cannot note the command in the run")
                  : 0;
     if (!rc)
-        rc = jm_session_engine(&s, &o->engine_metrics, NULL, NULL, NULL, err);
+        rc = jm_session_engine(s, &o->engine_metrics, NULL, NULL, NULL, err);
     if (!rc)
-        rc = run_child(&s, cli->rest, &status, err);
+        rc = run_child(s, cli->rest, status, err);
     if (opened)
-        rc = jm_session_finish(&s, rc, err);
+        rc = jm_session_finish(s, rc, err);
+    jm_str_release(&text);
+    return rc;
+}
+
+/* The hosts begin before the command does and end behind it; the window is that of the command. */
+static int on_hosts(struct jm_cli *cli, struct opts *o, struct jm_session *s, int *status, struct jm_err *err)
+{
+    const struct jm_hosts_opts h = {.hosts = o->hosts,
+                                    .ssh = o->ssh,
+                                    .output = o->session.output,
+                                    .label = o->session.label,
+                                    .force = o->session.force,
+                                    .group = o->group,
+                                    .role = o->role};
+    struct jm_session_opts mine = o->session;
+    struct jm_hosts *all = NULL;
+    struct jm_str out, own;
+    bool local = false;
+    jm_str_init(&out);
+    jm_str_init(&own);
+    int rc = jm_hosts_begin(cli, &h, &o->session, "run", &out, &all, &own, &local, err);
+    if (!rc) {
+        if (!local) /* what this host draws is no part of the system */
+            cli->common->meters = "null";
+        mine.output = own.buf;
+        mine.force = true;
+        rc = measure(cli, o, &mine, s, status, err);
+        if (!rc)
+            rc = jm_hosts_finish(all, &h, own.buf, out.buf, err);
+        if (!rc) {
+            jm_str_reset(&s->path);
+            jm_str_adds(&s->path, out.buf);
+            s->metered = true; /* by the hosts; what they lack is a finding */
+            rc = jm_str_ok(&s->path, "a file name", err);
+        }
+    }
+    jm_hosts_free(all);
+    jm_str_release(&out);
+    jm_str_release(&own);
+    return rc;
+}
+
+static int run(struct jm_cli *cli, void *opts, struct jm_err *err)
+{
+    struct opts *o = opts;
+    struct jm_session s = {.cli = cli};
+    int status = JM_EXIT_RUN, verdict = 0;
+    if (!cli->n_rest)
+        return jm_err_set(err, JM_EUSAGE,
+                          "no command to run; usage: joulemark run [OPTIONS] -- CMD [ARG]...");
+    if (!o->hosts && (o->group.n || o->role.n || o->ssh))
+        return jm_err_set(err, JM_EUSAGE, "--group, --role and --ssh belong to --hosts");
+    jm_str_init(&s.path);
+    int rc = jm_child_prepare(err);
+    o->session.present = &o->present;
+    if (!rc)
+        rc = o->hosts ? on_hosts(cli, o, &s, &status, err) : measure(cli, o, &o->session, &s, &status, err);
     if (!rc && !(o->no_summary && !o->strict))
         rc = write_summary(&s, o, &verdict, err);
-    jm_str_release(&text);
-    if (opened)
-        jm_session_release(&s);
+    jm_session_release(&s);
     if (rc < 0) {
         jm_cli_say(cli, "%s", err->text);
         /* the child's own status tells more than ours, when it got so far as to have one */
@@ -188,6 +238,7 @@ static const struct jm_opt table[] = {
     {"summary", 0, JM_OPT_STR, offsetof(struct opts, summary), .arg = "FILE",
      .help = "Write the summary to FILE, - is standard output.", .deflt = "standard error"},
     {"no-summary", 0, JM_OPT_FLAG, offsetof(struct opts, no_summary), .help = "Record only."},
+    JM_OPTS_HOSTS(opts, hosts, ssh, group, role),
     JM_OPT_ENGINE_METRICS(offsetof(struct opts, engine_metrics), "off"),
     JM_OPTS_SESSION(opts, session),
     {"json", 0, JM_OPT_FLAG, JM_OPT_AT(jm_common, json),
@@ -210,11 +261,15 @@ const struct jm_cmd jm_cmd_run = {
         "forwarded. "
         "Inside it, joulemark mark NAME puts a mark into the run. GPUs hidden by CUDA_VISIBLE_DEVICES are "
         "not counted.\n\n"
+        "With --hosts the energy is that of those hosts, each recorded over ssh as record --hosts does, over "
+        "the time of the command, which runs here; what this host draws is no part of it unless local is "
+        "named.\n\n"
         "The status is the command's own (128 + signal when a signal ended it), 127 when there is no such "
         "command, 126 "
         "when it cannot be run, 125 when joulemark itself failed; with --strict an invalid measurement is 3.",
     .examples = "joulemark run -o out/job.jmr -- ./inference --model m # the energy of one job\n"
-                "joulemark run --strict --json --summary out/job.json -- make test",
+                "joulemark run --strict --json --summary out/job.json -- make test\n"
+                "joulemark run --hosts local,b -o out/mpi.jmr -- mpirun -H a,b ./job",
     .opts = table,
     .opts_size = sizeof(struct opts),
     .init = init,

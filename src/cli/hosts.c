@@ -339,7 +339,7 @@ void jm_hosts_hear(struct jm_hosts *all, int state, int64_t until, bool stop)
                     p[n++] = (struct pollfd){e ? h->err : h->out, POLLIN, 0};
                 }
         }
-        if (!waiting || now >= until || (stop && jm_signals_stop))
+        if (!waiting || now >= until || (stop && (jm_signals_stop || jm_child_pending())))
             return;
         p[n] = (struct pollfd){jm_signals_fd(), POLLIN, 0};
         int64_t left = (until - now) / JM_NS_PER_MS + 1;

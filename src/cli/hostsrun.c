@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "cli/child.h"
 #include "cli/groups.h"
 #include "cli/hosts_impl.h"
 #include "cli/path.h"
@@ -230,7 +231,7 @@ static int begin_all(struct jm_hosts *all, struct jm_err *err)
     struct jm_clock clock = jm_clock_system();
     int64_t mono;
     jm_hosts_hear(all, JM_HOST_READY, jm_clock_mono(&clock) + OPEN_NS, true);
-    if (jm_signals_stop)
+    if (jm_signals_stop || jm_child_pending()) /* run has its signals for the command, blocked so far */
         return jm_err_set(err, JM_ESTATE, "stopped before the recording began");
     too_late(all, JM_HOST_READY, "it was not ready", OPEN_NS);
     say_failed(all);
@@ -426,12 +427,12 @@ int jm_hosts_record(struct jm_cli *cli, const struct jm_hosts_opts *o, const str
 }
 
 int jm_hosts_begin(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
-                   struct jm_str *out, struct jm_hosts **all, struct jm_str *own, bool *local,
-                   struct jm_err *err)
+                   const char *verb, struct jm_str *out, struct jm_hosts **all, struct jm_str *own,
+                   bool *local, struct jm_err *err)
 {
     *local = false;
     *all = new_hosts(cli, err);
-    int rc = *all ? name_run("bench", o, out, err) : JM_ENOMEM;
+    int rc = *all ? name_run(verb, o, out, err) : JM_ENOMEM;
     if (!rc)
         rc = open_all(*all, o, session, out->buf, local, err);
     if (!rc)

@@ -120,8 +120,9 @@ struct jm_cut {
 
 enum jm_cut_of {
     JM_CUT_MEASURED,
-    JM_CUT_ESTIMATED, /* only estimated rows */
-    JM_CUT_OTHER_GPUS /* GPUs that do not serve */
+    JM_CUT_ESTIMATED,  /* only estimated rows */
+    JM_CUT_OTHER_GPUS, /* GPUs that do not serve */
+    JM_CUT_FED         /* as measured, but by the PDU or shelf where that is metered beside its inlets */
 };
 
 /* compute/cut.c: energy rows of the window → a cut. The facts of the tree must be there. */

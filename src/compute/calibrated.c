@@ -48,6 +48,10 @@ static int collect(struct jm_calc *c, const struct jm_calc_window *w, const stru
         to->not_measured++;
         return 0;
     }
+    if (to->n && strcmp(to->set, cut->set) != 0) { /* an AC inlet and the supplies' outlets are no one line */
+        to->mixed++;
+        return 0;
+    }
     struct jm_cal_point *v = realloc(to->v, (to->n + 1) * sizeof *v);
     if (!v)
         return jm_err_set(c->err, JM_ENOMEM, "out of memory for the calibration");
@@ -56,7 +60,8 @@ static int collect(struct jm_calc *c, const struct jm_calc_window *w, const stru
                                        .u_gpu = g.u / w->seconds,
                                        .w = cut->e.joules / w->seconds,
                                        .u = cut->e.u / w->seconds,
-                                       .idle = w->w->role == JM_R_IDLE};
+                                       .idle = w->w->role == JM_R_IDLE,
+                                       .window = w->index};
     double gain = cut->e.gain_bound / cut->e.joules; /* NAN stays */
     to->gain = to->n == 1 ? gain : isnan(gain) || isnan(to->gain) ? NAN : fmax(gain, to->gain);
     snprintf(to->set, sizeof to->set, "%s", cut->set);
@@ -83,11 +88,13 @@ static int carry(struct jm_calc *c, const struct jm_calc_window *w, const struct
         jm_cal_predict(r, g.joules / w->seconds, g.u / w->seconds, jm_calc_level(c), &power, &why)) {
         reason = "calibration-range";
         struct jm_finding *f =
-            jm_report_finding(c->r, "calibration.range", JM_SEV_WARNING,
-                              "the calibration does not reach window %s: %s", w->w->name, why.text);
+            jm_report_finding(c->r, "calibration.range", cut->usable ? JM_SEV_INFO : JM_SEV_ERROR,
+                              "the calibration does not reach window %s: %s; %s has no value by it",
+                              w->w->name, why.text, jm_boundary_name((int)r->boundary));
         if (!f)
             return jm_err_set(c->err, JM_ENOMEM, "out of memory for the findings");
         f->window = w->index;
+        f->boundary = r->boundary;
     }
     if (cut->usable) { /* measured: the relation is held against it and takes no place */
         if (!reason && whole(cut)) {
@@ -101,9 +108,11 @@ static int carry(struct jm_calc *c, const struct jm_calc_window *w, const struct
             if (!f)
                 return jm_err_set(c->err, JM_ENOMEM, "out of memory for the findings");
             f->window = w->index;
+            f->boundary = r->boundary;
         }
         return 0;
     }
+    bool foreign = c->o->calibration_note && c->o->calibration_note[0];
     *made = (struct jm_cut){.boundary = r->boundary,
                             .usable = true,
                             .provenance = jm_provenance_worse(p, JM_P_CALIBRATED),
@@ -132,10 +141,26 @@ static int carry(struct jm_calc *c, const struct jm_calc_window *w, const struct
     for (size_t i = first; !rc && i < c->r->n_results; i++) {
         struct jm_quantity *q = &c->r->results[i].q;
         q->u.includes = "relation (fit, scatter of the levels, left-out levels), GPU energy";
-        q->u.excludes =
-            isnan(r->gain) ? "gain of the meter calibrated against (not stated), load that swings inside the "
-                             "window where the relation bends"
-                           : "load that swings inside the window where the relation bends";
+        q->u.excludes = jm_report_text(
+            c->r,
+            "%s%sload that swings inside the window where the relation bends, what did not differ "
+            "between the levels",
+            foreign ? "all that differs between machines (gain of boards, fans, supplies), " : "",
+            isnan(r->gain) ? "gain of the meter calibrated against (not stated), " : "");
+        if (!q->u.excludes)
+            rc = jm_err_set(c->err, JM_ENOMEM, "out of memory for the calibration");
+    }
+    if (!rc && foreign && !reason) {
+        struct jm_finding *f =
+            jm_report_finding(c->r, "calibration.foreign", JM_SEV_WARNING,
+                              "%s in window %s is carried by a calibration that is not of this machine as it "
+                              "is%s; its interval "
+                              "knows nothing of the difference",
+                              jm_boundary_name((int)r->boundary), w->w->name, c->o->calibration_note);
+        if (!f)
+            return jm_err_set(c->err, JM_ENOMEM, "out of memory for the findings");
+        f->window = w->index;
+        f->boundary = r->boundary;
     }
     return rc;
 }

@@ -264,6 +264,31 @@ static int refuse(const struct jm_cal_relation *r, struct jm_err *err)
     return 0;
 }
 
+/* What windows of one level differ by, beyond their own uncertainties, and the mean of the level hides: of a
+ * variance q of single windows, the mean of m has q / m, which the scatter of the levels holds already. */
+static double within_levels(const struct jm_cal_point *v, size_t n, const struct jm_cal_relation *r,
+                            const struct fit *f)
+{
+    double q = 0, u2 = 0, hidden = 0;
+    size_t dof = 0, at = 0;
+    for (size_t i = 0; i < r->n_level; i++) {
+        size_t m = (size_t)r->level[i].windows;
+        double mean = 0;
+        for (size_t k = 0; k < m && at + k < n; k++)
+            mean += (v[at + k].w - value(f, v[at + k].gpu_w)) / (double)m;
+        for (size_t k = 0; m > 1 && k < m && at + k < n; k++) {
+            double off = v[at + k].w - value(f, v[at + k].gpu_w) - mean,
+                   by_gpu_u = slope(f, v[at + k].gpu_w) * v[at + k].u_gpu;
+            q += off * off;
+            u2 += (v[at + k].u * v[at + k].u + by_gpu_u * by_gpu_u) * (double)(m - 1) / (double)m;
+        }
+        dof += m > 1 ? m - 1 : 0;
+        hidden += (1 - 1 / (double)m) / (double)r->n_level;
+        at += m;
+    }
+    return dof && q > u2 ? sqrt((q - u2) / (double)dof * hidden) : 0;
+}
+
 int jm_cal_fit(const struct jm_cal_point *p, size_t n, struct jm_cal_relation *r, struct jm_err *err)
 {
     struct data d;
@@ -277,14 +302,18 @@ int jm_cal_fit(const struct jm_cal_point *p, size_t n, struct jm_cal_relation *r
             v[m++] = p[i];
     qsort(v, m, sizeof *v, by_gpu);
     int rc = levels(v, m, r, err);
-    free(v);
     if (!rc)
         rc = refuse(r, err);
-    if (rc)
+    if (rc) {
+        free(v);
         return rc;
+    }
     choose_term(r);
     data_of(r, SIZE_MAX, &d);
-    if (!fit(&d, r->bend ? 3 : 2, r->knee, r->cube, &f))
+    bool made = fit(&d, r->bend ? 3 : 2, r->knee, r->cube, &f);
+    double within = made ? within_levels(v, m, r, &f) : 0;
+    free(v);
+    if (!made)
         return jm_err_set(err, JM_EUNSUPPORTED, "%s: the levels do not determine a line",
                           jm_boundary_name((int)r->boundary));
     if (!(slope(&f, r->level[0].gpu_w) > 0) || !(slope(&f, r->level[r->n_level - 1].gpu_w) > 0))
@@ -292,9 +321,18 @@ int jm_cal_fit(const struct jm_cal_point *p, size_t n, struct jm_cal_relation *r
                           "%s: its power falls while that of the GPUs rises; the two are not of one machine, "
                           "or not of one time",
                           jm_boundary_name((int)r->boundary));
+    double rise = (value(&f, r->level[r->n_level - 1].gpu_w) - value(&f, r->level[0].gpu_w)) /
+                  (r->level[r->n_level - 1].gpu_w - r->level[0].gpu_w);
+    for (size_t i = 0; i < r->n_level; i++)
+        if (rise < JM_CAL_LEAST_SLOPE || r->level[i].w < JM_CAL_LEAST_SLOPE * r->level[i].gpu_w)
+            return jm_err_set(err, JM_EUNSUPPORTED,
+                              "%s: it rises by %.3g W for each W of the GPUs, and reads %.4g W where they "
+                              "read %.4g W; what feeds them draws at least what they do. Likely one of "
+                              "several supplies is not metered, or it is the meter of another machine",
+                              jm_boundary_name((int)r->boundary), rise, r->level[i].w, r->level[i].gpu_w);
     memcpy(r->beta, f.beta, sizeof r->beta);
     memcpy(r->cov, f.cov, sizeof r->cov);
-    r->scatter = f.scatter;
+    r->scatter = hypot(f.scatter, within); /* of one window, not of a level's mean */
     /* where the knee is was chosen by the same levels */
     r->dof = fmax(1, (double)r->n_level - f.p - (r->bend && !r->cube));
     r->lo = r->level[0].gpu_w;

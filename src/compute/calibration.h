@@ -21,18 +21,23 @@
 #define JM_CAL_BEND   6          /* levels from which a bend is tried */
 #define JM_CAL_HOLE   0.6        /* of the span without a level: nothing is said inside */
 #define JM_CAL_MARGIN 0.02       /* of the span, beyond the range on either side */
+/* The least that the outer power may rise by with that of the GPUs, and be of it: what holds the GPUs draws
+ * what they draw and more, and a board shows at most 1.15 of its truth (published cards). */
+#define JM_CAL_LEAST_SLOPE 0.85
 
 /* Mean powers of one window. */
 struct jm_cal_point {
     double gpu_w, u_gpu; /* standard uncertainty without gain */
     double w, u;         /* at the boundary */
     bool idle;
+    int window; /* of its run */
 };
 
 /* What the windows of runs give for one boundary. Zeroed before; v is the caller's to free. */
 struct jm_cal_points {
     struct jm_cal_point *v;
     size_t n, not_measured; /* windows whose energy is an estimate, or declared */
+    size_t mixed;           /* windows measured by another set of domains than the first one, left out */
     double gain;            /* largest bound of the outer meter's gain, share; NAN */
     char set[96], instrument[160], gpu_instrument[160];
 };
@@ -54,7 +59,7 @@ struct jm_cal_relation {
     double cov[3][3];
     double knee;    /* W of GPU power, the highest level with a cube; NAN without a third term */
     double lo, hi;  /* range of GPU power, W */
-    double scatter; /* W: what the levels lie off the fit beyond their own uncertainty, one sigma */
+    double scatter; /* W: what a window lies off the fit beyond its own uncertainty, one sigma */
     double dof;
     double widen; /* factor on the interval so that every level left out lies inside */
     struct jm_cal_level level[JM_CAL_LEVELS];

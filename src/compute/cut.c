@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "compute/calc.h"
+#include "compute/reconcile.h"
 
 #include "base/banned.h"
 
@@ -158,12 +158,27 @@ static bool usable(const struct jm_energy_row *e)
     return e->status == JM_S_OK && isfinite(e->joules);
 }
 
-/* Counters before gauges, then the smaller uncertainty. */
-static bool better(const struct jm_calc *c, const struct jm_energy_row *a, const struct jm_energy_row *b)
+/* What may be wrong with it: twice its uncertainty and the gain, by the prior where nobody stated one. */
+static double doubt(const struct jm_calc *c, int row)
 {
-    bool ca = c->r->channels[a->channel].kind == JM_CH_COUNTER,
-         cb = c->r->channels[b->channel].kind == JM_CH_COUNTER;
-    return ca != cb ? ca : a->u < b->u;
+    const struct jm_energy *e = &c->energy[row];
+    return 2 * e->u + (isfinite(e->gain_bound) ? e->gain_bound : JM_RECONCILE_GAIN * fabs(e->joules));
+}
+
+/* Counters before gauges, then the smaller uncertainty, of which a stated accuracy is a part. At inlets and
+ * nodes, where several instruments sit, a gauge goes before a counter that is less than half as sure: an
+ * analyzer before the counter of a plug. */
+static bool better(const struct jm_calc *c, int a, int b)
+{
+    const struct jm_energy_row *x = &c->r->energy[a], *y = &c->r->energy[b];
+    bool cx = c->r->channels[x->channel].kind == JM_CH_COUNTER,
+         cy = c->r->channels[y->channel].kind == JM_CH_COUNTER,
+         outer = !(kinds[c->r->tree->d[x->domain].kind] & (OF_GPU | OF_DEVICE));
+    if (cx != cy)
+        return outer && doubt(c, cx ? b : a) < 0.5 * doubt(c, cx ? a : b) ? cy : cx;
+    if (!outer || (!isfinite(c->energy[a].gain_bound) && !isfinite(c->energy[b].gain_bound)))
+        return x->u < y->u;
+    return doubt(c, a) < doubt(c, b);
 }
 
 /* Of the addends of one domain, the set of one kind of instrument that stands for it: one that is complete,
@@ -233,7 +248,7 @@ static void pick_rows(struct jm_calc *c, const struct jm_calc_window *w, bool es
         if (e->domain < 0 || (ch->flags & no) || (ch->provenance == JM_P_ESTIMATED) != estimate)
             continue;
         int *slot = usable(e) ? &f->row[e->domain] : &f->failed[e->domain];
-        if (*slot < 0 || (usable(e) && better(c, e, &c->r->energy[*slot])))
+        if (*slot < 0 || (usable(e) && better(c, (int)i, *slot)))
             *slot = (int)i;
     }
     for (size_t i = f->n; i-- > 0;) {
@@ -272,6 +287,25 @@ static bool in_boundary(const struct jm_calc *c, enum jm_boundary b, enum jm_cut
     }
 }
 
+/* A feeder whose energy is that of its inlets and what it loses itself: nothing else hangs on it. */
+static bool feeds_only(const struct jm_calc *c, size_t i)
+{
+    const struct jm_tree_facts *f = &c->tree;
+    double inside = 0, own = f->row[i] >= 0 ? c->r->energy[f->row[i]].joules : NAN;
+    for (size_t k = i + 1; k < f->n; k++) {
+        if (c->r->tree->d[k].parent != (int)i)
+            continue;
+        if (f->row[k] >= 0)
+            inside += c->r->energy[f->row[k]].joules;
+        else if (f->parts[k] && jm_domain_is_feeder(c->r->tree->d[k].kind))
+            return false;
+        for (size_t m = k + 1; f->row[k] < 0 && f->parts[k] && m < f->n; m++)
+            if (c->r->tree->d[m].parent == (int)k && f->row[m] >= 0 && f->group[m] == f->pick[k])
+                inside += c->r->energy[f->row[m]].joules;
+    }
+    return own - inside >= -JM_RECONCILE_GAIN * own && own - inside <= JM_RECONCILE_FED * own;
+}
+
 enum take { TAKE_NO, TAKE_ROW, TAKE_MISSING };
 
 static enum take decide(const struct jm_calc *c, enum jm_boundary b, enum jm_cut_of of, size_t i)
@@ -288,10 +322,11 @@ static enum take decide(const struct jm_calc *c, enum jm_boundary b, enum jm_cut
     if (addend && f->group[i] >= 0 && f->pick[up] != f->group[i]) /* another instrument's set stands */
         return TAKE_NO;
     if (feeder && whole) /* its inlets speak for themselves */
-        return TAKE_NO;
+        return of == JM_CUT_FED && (kind == JM_D_PDU || kind == JM_D_SHELF) && feeds_only(c, i) ? TAKE_ROW
+                                                                                                : TAKE_NO;
     if (f->row[i] >= 0)
         return TAKE_ROW;
-    if (of != JM_CUT_MEASURED)
+    if (of != JM_CUT_MEASURED && of != JM_CUT_FED)
         return f->failed[i] >= 0 && of == JM_CUT_ESTIMATED ? TAKE_MISSING : TAKE_NO;
     if (f->said[i]) /* its parts stand for it; those that are silent are missing */
         return TAKE_NO;
@@ -426,7 +461,7 @@ static int cut(struct jm_calc *c, enum jm_boundary b, enum jm_cut_of of, struct 
         else
             miss(c, i, k, out);
     }
-    if (of == JM_CUT_MEASURED)
+    if (of == JM_CUT_MEASURED || of == JM_CUT_FED)
         hosts(c, b, k, out);
     if (b == JM_B_GPU && of == JM_CUT_MEASURED && f->absent && k->n_domain) {
         once(&k->reasons, jm_status_name(JM_S_ABSENT));

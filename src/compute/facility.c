@@ -10,12 +10,12 @@
 
 #include "base/banned.h"
 
-/* Are all parts of the cut readings of domains of that kind? */
-static bool all_of(const struct jm_calc *c, const struct jm_cut *cut, enum jm_domain_kind kind)
+/* Are all parts of the cut readings of what PDUs give: PDUs, and shelves of rectifiers on them? */
+static bool all_pdus(const struct jm_calc *c, const struct jm_cut *cut)
 {
     for (size_t i = 0; i < cut->n_part; i++) {
         int d = c->r->energy[cut->part[i]].domain;
-        if (d < 0 || c->r->tree->d[d].kind != kind)
+        if (d < 0 || (c->r->tree->d[d].kind != JM_D_PDU && c->r->tree->d[d].kind != JM_D_SHELF))
             return false;
     }
     return cut->n_part > 0;
@@ -25,7 +25,7 @@ static bool all_of(const struct jm_calc *c, const struct jm_cut *cut, enum jm_do
 static const char *between(const struct jm_calc *c, const struct jm_cut *wall)
 {
     const struct jm_pue *p = &c->o->pue;
-    bool at_pdu = all_of(c, wall, JM_D_PDU);
+    bool at_pdu = all_pdus(c, wall);
     switch (p->category[0]) {
     case '1':
         return at_pdu
@@ -44,8 +44,9 @@ int jm_results_facility(struct jm_calc *c, const struct jm_calc_window *w, const
                         const struct jm_cut *site)
 {
     const struct jm_pue *p = &c->o->pue;
-    struct jm_cut f = *wall;
+    struct jm_cut f, fed;
     struct jm_str s;
+    int rc = 0;
     if (!(p->value >= 1) || !isfinite(p->value))
         return 0;
     if (site->usable)
@@ -55,6 +56,15 @@ int jm_results_facility(struct jm_calc *c, const struct jm_calc_window *w, const
                           site->instrument ? site->instrument : site->set);
     if (!wall->usable)
         return 0;
+    if (wall->n_part && (p->category[0] == '1' || p->category[0] == '2')) {
+        /* the IT energy of these is taken before the inlets: by the PDU, where it is metered too */
+        rc = jm_cut_make(c, w, JM_B_WALL, JM_CUT_FED, &fed);
+        if (!rc && fed.usable && fed.have == fed.of && wall->have == wall->of)
+            wall = &fed;
+    }
+    if (rc)
+        return rc;
+    f = *wall;
     f.boundary = JM_B_FACILITY;
     f.e.joules *= p->value;
     f.e.u *= p->value;
@@ -76,7 +86,7 @@ int jm_results_facility(struct jm_calc *c, const struct jm_calc_window *w, const
     if (!f.set || !f.instrument)
         return jm_err_set(c->err, JM_ENOMEM, "out of memory for the facility");
     size_t first = c->r->n_results;
-    int rc = jm_results_boundary(c, w, &f);
+    rc = jm_results_boundary(c, w, &f);
     const char *gap = between(c, wall);
     for (size_t i = first; !rc && i < c->r->n_results; i++) {
         struct jm_quantity *q = &c->r->results[i].q;

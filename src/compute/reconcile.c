@@ -28,6 +28,14 @@ static bool whole(const struct jm_tree_facts *f, int i)
     return f->parts[i] && f->said[i] == f->parts[i] && f->pick[i] >= 0;
 }
 
+/* Some of its supplies have a value and others none: what they say is no total. */
+static bool partial(const struct jm_calc *c, int i)
+{
+    const struct jm_tree_facts *f = &c->tree;
+    return f->row[i] < 0 && f->failed[i] < 0 && f->said[i] && f->said[i] < f->parts[i] &&
+           !jm_domain_is_feeder(c->r->tree->d[i].kind);
+}
+
 /* Addends of another kind of instrument than the one that stands are an alternative. */
 static bool is_part(const struct jm_calc *c, int up, int i)
 {
@@ -74,13 +82,14 @@ static bool is_board(const struct jm_calc *c, int i)
 }
 
 /* The outermost measured domains inside i: no joule twice. gain: bound of their sum's, priors
- * included. SIZE_MAX: no memory. */
-static size_t contents(struct jm_calc *c, int i, struct work *k, struct jm_energy *sum, double *gain)
+ * included; stated: of those that somebody stated. SIZE_MAX: no memory. */
+static size_t contents(struct jm_calc *c, int i, struct work *k, struct jm_energy *sum, double *gain,
+                       double *stated)
 {
     struct jm_tree_facts *f = &c->tree;
     struct jm_energy *e = calloc(f->n + 1, sizeof *e), one;
     size_t n = 0;
-    *gain = 0;
+    *gain = *stated = 0;
     if (!e)
         return SIZE_MAX;
     memset(k->covered, 0, f->n);
@@ -94,6 +103,7 @@ static size_t contents(struct jm_calc *c, int i, struct work *k, struct jm_energ
         k->covered[j] = 1;
         k->child[n] = (struct jm_reconcile_child){(int)j, one.joules};
         *gain += gain_of(&one, is_board(c, (int)j));
+        *stated += isfinite(one.gain_bound) ? one.gain_bound : 0;
         e[n++] = one;
     }
     jm_energy_sum(e, n, sum);
@@ -136,6 +146,8 @@ static size_t others(struct jm_calc *c, const struct jm_calc_window *w, int i, c
         for (size_t j = (size_t)i + 1; j < f->n; j++)
             if (is_part(c, i, (int)j))
                 k->part[m++] = c->energy[f->row[j]];
+        if (!m) /* inlets that a feeder holds are rows of their own */
+            return n;
         jm_energy_sum(k->part, m, &b);
         a.gain_bound = gain_of(&a, false);
         b.gain_bound = gain_of(&b, false);
@@ -176,7 +188,7 @@ static int depth_of(const struct jm_calc *c, int i)
 {
     int depth = 0; /* by what has a row or holds one */
     for (int up = at(c, i)->parent; up >= 0; up = at(c, up)->parent)
-        depth += c->tree.row[up] >= 0 || c->tree.failed[up] >= 0 || whole(&c->tree, up);
+        depth += c->tree.row[up] >= 0 || c->tree.failed[up] >= 0 || whole(&c->tree, up) || partial(c, up);
     return depth;
 }
 
@@ -212,9 +224,9 @@ static int row(struct jm_calc *c, const struct jm_calc_window *w, int i, struct 
 {
     const struct jm_tree_facts *f = &c->tree;
     struct jm_energy own, sum;
-    double gain;
+    double gain, stated;
     bool have = energy_of(c, i, k->part, &own);
-    if (!have && f->failed[i] < 0)
+    if (!have && f->failed[i] < 0 && !partial(c, i))
         return 0;
     struct jm_reconcile_row *x = jm_report_reconcile(c->r);
     if (!x)
@@ -223,12 +235,14 @@ static int row(struct jm_calc *c, const struct jm_calc_window *w, int i, struct 
     x->domain = i;
     x->depth = depth_of(c, i);
     x->row = f->row[i] >= 0 ? f->row[i] : have ? -1 : f->failed[i];
-    x->summed = have && f->row[i] < 0;
+    x->summed = x->row < 0;
     x->parts = f->parts[i];
     x->said = f->said[i];
-    x->instrument = x->summed ? jm_report_text(c->r, "sum of %d", f->parts[i])
-                              : jm_reconcile_instrument(c->run, c->r, x->row);
-    x->status = have ? JM_S_OK : c->r->energy[x->row].status;
+    x->instrument =
+        !x->summed ? jm_reconcile_instrument(c->run, c->r, x->row)
+        : have     ? jm_report_text(c->r, "sum of %d", f->parts[i])
+                   : jm_report_text(c->r, "%d of %d supplies, which is no total", f->said[i], f->parts[i]);
+    x->status = have ? JM_S_OK : x->summed ? JM_S_ABSENT : c->r->energy[x->row].status;
     x->provenance = x->row >= 0 ? c->r->channels[c->r->energy[x->row].channel].provenance : JM_P_MEASURED;
     if (!x->instrument)
         return no_memory(c);
@@ -247,7 +261,7 @@ static int row(struct jm_calc *c, const struct jm_calc_window *w, int i, struct 
     memcpy(o, k->other, n * sizeof *o);
     x->others = o;
     x->n_others = n;
-    n = contents(c, i, k, &sum, &gain);
+    n = contents(c, i, k, &sum, &gain, &stated);
     if (n == SIZE_MAX)
         return no_memory(c);
     if (!n)
@@ -261,9 +275,11 @@ static int row(struct jm_calc *c, const struct jm_calc_window *w, int i, struct 
     x->contained = sum.joules;
     struct jm_energy left = own;
     left.joules = own.joules - sum.joules;
+    if (fabs(left.joules) < 1e-12 * fabs(own.joules))
+        left.joules = 0; /* rounding of equal sums */
     left.u = hypot(own.u, sum.u);
     left.dof = INFINITY;
-    left.gain_bound = own.gain_bound + sum.gain_bound;
+    left.gain_bound = stated + (isfinite(own.gain_bound) ? own.gain_bound : 0);
     x->unexplained = left.joules;
     interval(c, &left, &x->unexplained_lo, &x->unexplained_hi);
     left.gain_bound = NAN;
@@ -312,7 +328,7 @@ int jm_reconcile_window(struct jm_calc *c, const struct jm_calc_window *w)
         walk_order(c, order);
     for (size_t o = 0; !rc && o < n; o++) {
         int i = order[o];
-        if (c->tree.row[i] >= 0 || c->tree.failed[i] >= 0 || whole(&c->tree, i))
+        if (c->tree.row[i] >= 0 || c->tree.failed[i] >= 0 || whole(&c->tree, i) || partial(c, i))
             rc = row(c, w, i, &k);
     }
     free(order);

@@ -9,6 +9,8 @@
  * 2312.02741); other power sensors of a server 5 % (DCMI 1.5 asks a BMC for that). */
 #define JM_RECONCILE_GAIN_BOARD 0.15
 #define JM_RECONCILE_GAIN       0.05
+/* What a PDU or a shelf of rectifiers may lose itself, of what it takes (rectifiers give 90 % and more). */
+#define JM_RECONCILE_FED 0.10
 
 /* Rows of the window, appended to the report. */
 int jm_reconcile_window(struct jm_calc *c, const struct jm_calc_window *w);

@@ -125,6 +125,10 @@ static void domain(struct jm_build *b, struct state *s, const struct jm_jtoken *
         return;
     }
     text(b, doc, "label", label, sizeof label);
+    if (s->domains_put) {
+        bad(b, doc, "a domain stands behind a channel: all domains come before the first channel");
+        return;
+    }
     int got = jm_domain_add(&s->tree, (int)parent, (enum jm_domain_kind)k, key, label, b->err);
     if (got < 0)
         b->rc = got;

@@ -51,8 +51,9 @@ static void supplies(const struct jm_reconcile_row *x, char *line, size_t n)
 {
     line[0] = '\0';
     if (isfinite(x->efficiency))
-        snprintf(line, n, "output over input of the supplies: %.1f %% (± %.1f)", 100 * x->efficiency,
-                 100 * x->efficiency_half);
+        snprintf(line, n, "output over input of the supplies: %.1f %% (± %.1f)%s", 100 * x->efficiency,
+                 100 * x->efficiency_half,
+                 x->efficiency - x->efficiency_half > 1 ? ", which no supply gives" : "");
 }
 
 static void beside(const struct jm_reconcile_row *x, const struct jm_reconcile_other *o, char *line, size_t n)

@@ -194,6 +194,27 @@ class Hosts(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.path("bench.hosts"))), ["load.jmr", "served.jmr"])
         self.assertFalse([f for f in j["validity"]["findings"] if f["id"] in ("merge.coverage", "merge.missing")])
 
+    def test_run(self):
+        """a command here, the energy from there: 2 boards of 300 W over its time; its status; -g only with --hosts"""
+        def run(hosts, *args):
+            return subprocess.run([JOULEMARK, "run", "--hosts", hosts, "--ssh", self.path("ssh-here"), "-q", "--no-edge", "-o", self.path("run.jmr"),
+                                   "--force", *args], capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL)
+        with open(self.path("one-host"), "w") as f:
+            f.write("nodea joulemark=%s\n" % self.path("nodea"))
+        r = run(self.path("one-host"), "--", "sh", "-c", "sleep 1.5; exit 7")
+        self.assertEqual(r.returncode, 7, r.stderr)
+        j = self.show("run.jmr")
+        (w,) = j["windows"]
+        x = self.gpu(j)
+        self.assertEqual((w["name"], x["have"]), ("run", 2))
+        self.assertGreaterEqual(w["seconds"], 1.5)
+        self.assertAlmostEqual(x["value"] / (600 * w["seconds"]), 1, delta=0.15)
+        r = run("x", "--", "touch", self.path("began"))
+        self.assertEqual(r.returncode, 125, r.stderr)
+        self.assertFalse(os.path.exists(self.path("began")))  # nothing runs unmeasured
+        r = subprocess.run([JOULEMARK, "run", "-g", "x=a", "--", "true"], capture_output=True, text=True, timeout=60)
+        self.assertIn("--hosts", r.stderr)
+
     def test_none(self):
         status, _, err = self.record("none.jmr", "x,y", "-q")
         self.assertEqual(status, 4, err)

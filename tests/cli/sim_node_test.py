@@ -140,6 +140,11 @@ class SimNode(unittest.TestCase):
                 out.append(line)
             return out
 
+        k = max(i for i, line in enumerate(good) if '"domain":' in line and '"channel":' not in line)
+        c = next(i for i, line in enumerate(good) if '"channel":' in line)
+        late = json.loads(good[k])
+        late.update(domain=late["domain"] + 1, key="late")
+        refused(good[:c + 1] + [json.dumps(late)] + good[c + 1:], "before the first channel")
         refused(good[:-1], "cut")
         refused(changed("domain", {"parent": 77}), "domain")
         refused(changed("channel", {"domain": 999}), "channel")
