@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Logs of MLPerf LoadGen without power: mlperf_log_detail.txt, or the folder that holds it (with
- * performance/run_1/ or without). LoadGen writes statistics and no requests: its result_* entries are claims.
- * First-token latencies count from the scheduled time. A folder with spl.txt is a power session, which the
- * mlperf importer takes. */
+ * performance/run_1/ or without); mlperf_log_summary.txt where it is alone. LoadGen writes statistics and no
+ * requests: its result_* entries are claims. First-token latencies count from the scheduled time. A folder
+ * with spl.txt is a power session, which the mlperf importer takes. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,7 +35,18 @@ static bool find(const char *path, bool dir, char out[4096], bool *power)
         *power = stat(spl, &st) == 0;
         return true;
     }
+    *power = false;
+    for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
+        snprintf(out, 4096, "%s%s/mlperf_log_summary.txt", path, below[i]);
+        if (stat(out, &st) == 0)
+            return true;
+    }
     return false;
+}
+
+static bool is_summary(struct jm_span text)
+{
+    return jm_span_find(jm_span_sub(text, 0, 4096), JM_SPAN("MLPerf Results Summary")) >= 0;
 }
 
 static int sniff(const struct jm_probe *p)
@@ -44,6 +55,8 @@ static int sniff(const struct jm_probe *p)
     bool power;
     if (p->dir)
         return find(p->path, true, log, &power) && !power ? 80 : 0;
+    if (p->f && jm_span_starts(p->line, JM_SPAN("=====")) && is_summary(p->f->text))
+        return 90;
     return jm_span_starts(p->line, JM_SPAN(":::MLLOG")) || jm_span_starts(p->line, JM_SPAN(":::MLPv")) ? 95
                                                                                                        : 0;
 }
@@ -120,6 +133,53 @@ static int on_entry(void *self, const struct jm_loadgen_entry *e)
     return b->rc;
 }
 
+/* A line of the summary as the entry of the log that it repeats: "99.00 percentile latency (ns) : 12" is
+ * result_99.00_percentile_latency_ns. The parameters of the test stand behind it as they are. */
+static void summary(struct log *l, struct jm_span text)
+{
+    static const char *const renamed[][2] = {
+        {"Samples per second", "result_samples_per_second"},
+        {"Scheduled samples per second", "result_scheduled_samples_per_sec"},
+        {"Completed samples per second", "result_completed_samples_per_sec"},
+        {"Tokens per second", "result_tokens_per_second"},
+        {"Completed tokens per second", "result_completed_tokens_per_second"},
+        {"Result is", "result_validity"},
+        {"SUT name", "sut_name"},
+        {"Scenario", "effective_scenario"},
+        {"Mode", "effective_test_mode"}};
+    struct jm_span rest = text, line, k, v;
+    bool parameters = false;
+    while (!l->b->rc && jm_span_line(&rest, &line)) {
+        char key[96];
+        size_t n = 0;
+        struct jm_loadgen_entry e = {.is_number = false};
+        parameters |= jm_span_find(line, JM_SPAN("Test Parameters Used")) >= 0;
+        if (!jm_loadgen_summary_line(line, &k, &v) || !k.n || k.n > 80)
+            continue;
+        const char *known_as = NULL;
+        for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++)
+            if (jm_span_is(k, renamed[i][0]))
+                known_as = renamed[i][1];
+        if (!parameters && !known_as)
+            n = (size_t)snprintf(key, sizeof key, "result_");
+        if (known_as)
+            n = (size_t)snprintf(key, sizeof key, "%s", known_as);
+        for (size_t i = 0; i < k.n && !known_as && n + 1 < sizeof key; i++) {
+            char ch = k.p[i];
+            if (ch >= 'A' && ch <= 'Z' && !parameters)
+                ch = (char)(ch + 32);
+            if (ch == '(' || ch == ')')
+                continue;
+            key[n++] = ch == ' ' ? '_' : ch;
+        }
+        key[n] = '\0';
+        e.key = jm_span_of(key);
+        e.text = v;
+        e.is_number = jm_num_double(v, &e.number) == 0;
+        on_entry(l, &e);
+    }
+}
+
 static int import(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err)
 {
     char log[4096];
@@ -136,7 +196,9 @@ static int import(const char *path, const char *out, const struct jm_import_opts
         return rc;
     struct log l = {.b = &b, .begin = -1, .end = -1};
     b = (struct jm_build){.err = err};
-    rc = jm_loadgen_detail(f.text, on_entry, &l, &broken, err);
+    bool brief = is_summary(f.text);
+    broken = 0;
+    rc = brief ? 0 : jm_loadgen_detail(f.text, on_entry, &l, &broken, err);
     bool dated = l.begin >= 0 && l.end > l.begin;
     if (!rc)
         rc = jm_build_begin(&b, "mlperf-loadgen", &f, o, out, dated ? l.begin : f.mtime_ns, err);
@@ -145,7 +207,12 @@ static int import(const char *path, const char *out, const struct jm_import_opts
         jm_build_times(&b,
                        dated ? "power_begin to power_end, local time taken as UTC" : "the log does not say");
         l.claims = true;
-        jm_loadgen_detail(f.text, on_entry, &l, &broken, err);
+        if (brief)
+            summary(&l, f.text);
+        else
+            jm_loadgen_detail(f.text, on_entry, &l, &broken, err);
+        if (!dated)
+            jm_build_missing(&b, "duration", "the log does not say how long it took");
         if (broken)
             jm_build_env(&b, "import.unreadable", "%lld lines", (long long)broken);
         if (!l.kept)
@@ -160,7 +227,8 @@ static int import(const char *path, const char *out, const struct jm_import_opts
 
 const struct jm_importer jm_import_loadgen = {
     .name = "loadgen",
-    .summary = "MLPerf LoadGen logs without power (mlperf_log_detail.txt or its folder)",
+    .summary =
+        "MLPerf LoadGen logs without power (mlperf_log_detail.txt or its folder, mlperf_log_summary.txt)",
     .reads = "TTFT, TPOT, latency and tokens/s of LoadGen as claims, every entry into the environment.",
     .lacks = "Requests; the energy.",
     .sniff = sniff,

@@ -52,6 +52,21 @@ static int64_t earliest(const struct jm_ifile *f, const struct jm_jcol *c)
     return first;
 }
 
+/* The mean of a list of lengths, which stands beside the totals of the file. */
+static void lengths(struct jm_build *b, const struct jm_jcol *c, const char *metric)
+{
+    char key[48];
+    double sum = 0;
+    int64_t n = 0;
+    int rc = c->have ? jm_jsum(b->f, &c->array, &sum, &n, b->err) : 0;
+    if (rc < 0)
+        b->rc = rc;
+    if (rc < 0 || n < 1)
+        return;
+    snprintf(key, sizeof key, "%s, mean", c->name);
+    jm_build_claim(b, key, metric, "mean", sum / (double)n, "tokens", "the mean of the list of the file");
+}
+
 void jm_serving_requests(struct jm_build *b, const struct jm_jtoken *doc, int64_t asked_osl)
 {
     struct jm_jcol c[N_COLS] = {
@@ -68,6 +83,14 @@ void jm_serving_requests(struct jm_build *b, const struct jm_jtoken *doc, int64_
                          "the file has means and percentiles only (an option of the tool keeps the requests: "
                          "--save-detailed, --output-details), so nothing "
                          "can be computed again");
+        return;
+    }
+    if (!c[TTFT].have && !c[ITL].have && !c[LATENCY].have) {
+        lengths(b, &c[INPUT], "isl");
+        lengths(b, &c[OUTPUT], "osl");
+        jm_build_missing(b, "requests",
+                         "the file has the lengths of its requests and none of their times, so that none can "
+                         "be placed; means and percentiles cannot be computed again");
         return;
     }
     if (c[LATENCY].have) { /* newer files keep it beside the others, and then of successful requests only */

@@ -147,6 +147,15 @@ class Vllm(Files):
         self.assertEqual(d["env"]["import.placed"], "window start")
         self.same(d, "mean_ttft_ms", "p99_ttft_ms", "mean_itl_ms", "total_output_tokens")
 
+    def test_lengths_without_times(self):
+        """Lengths of the requests and no time of any: no latency of 0 is made of that. The stamp of the beginning places the run."""
+        d = self.load(self.write("n.json", vllm(ttfts=[], itls=[], start_times=[], benchmark_start_time_unix=1786022594.5)), "vllm")
+        self.assertEqual(d["requests"], [])
+        self.assertIn("none of their times", d["env"]["import.missing.requests"])
+        self.assertEqual([r["value"] for r in d["show"]["results"] if r["metric"].startswith("e2e") and r["value"] == 0], [])
+        self.assertEqual(d["show"]["windows"][0]["t0"], "2026-08-06T13:23:14.500000000Z")
+        self.declared(d, "ttft", 0.2)
+
     def test_lines(self):
         lines = "\n\n".join(json.dumps(x) for x in (vllm(), vllm(date="20250827-143000"), vllm(request_rate=4.0)))
         path = self.write("v.jsonl", lines + "\n")
@@ -319,6 +328,15 @@ class Others(Files):
                                             "mean_ttft": 0.1, "p99_tpot": 0.02}), "inferencex")
         self.declared(d, "ttft", 0.1)
         self.declared(d, "tpot.excl_first", 0.02, 0.99)
+
+    def test_loadgen_summary_alone(self):
+        said = ("=" * 48 + "\nMLPerf Results Summary\n" + "=" * 48 + "\nSUT name : PySUT\nScenario : Server\nCompleted tokens per second: 350.5\n"
+                "Result is : VALID\n99.00 percentile latency (ns)   : 2500000000\nMean First Token latency (ns)   : 100000000\n"
+                "=" * 1 + "\nTest Parameters Used\ntarget_qps : 1\n")
+        d = self.load(self.write("mlperf_log_summary.txt", said), "loadgen")
+        self.declared(d, "e2e", 2.5, 0.99)
+        self.declared(d, "tokens_per_s", 350.5)
+        self.assertEqual(d["env"]["loadgen.target_qps"], "1")
 
     def test_loadgen_without_power(self):
         os.makedirs(self.path("m/performance/run_1"))
