@@ -87,8 +87,9 @@ static const char *plain_unit(const char *metric)
 static double quantile_of(const char *stat)
 {
     double q;
-    return stat[0] == 'p' && jm_num_double(jm_span_of(stat + 1), &q) == 0 && q >= 0 && q <= 100 ? q / 100
-                                                                                                : NAN;
+    if (stat[0] != 'p' || jm_num_double(jm_span_of(stat + 1), &q) || !(q >= 0) || q > 100)
+        return NAN;
+    return rint(q * 1e7) / 1e9; /* 0.999, which 99.9 / 100 is not */
 }
 
 /* A statistic of sorted values. Tools differ in the quantile's definition and in the divisor of the standard

@@ -133,6 +133,26 @@ static int on_entry(void *self, const struct jm_loadgen_entry *e)
     return b->rc;
 }
 
+/* result_99.00_percentile_first_token_latency_ns of a summary is
+ * result_first_token_99.00_percentile_latency_ns in the log; the same for the time to each output token. */
+static void per_token(char *key, size_t room)
+{
+    static const char *const turned[][3] = {
+        {"_first_token_latency_ns", "result_first_token_", "_latency_ns"},
+        {"_time_to_output_token_ns", "result_time_per_output_token_", "_ns"},
+        {"_time_per_output_token_ns", "result_time_per_output_token_", "_ns"}};
+    struct jm_span k = jm_span_of(key), head = JM_SPAN("result_");
+    for (size_t i = 0; i < sizeof turned / sizeof turned[0]; i++) {
+        struct jm_span tail = jm_span_of(turned[i][0]);
+        char word[64];
+        if (!jm_span_starts(k, head) || !jm_span_ends(k, tail) || k.n <= head.n + tail.n)
+            continue;
+        snprintf(word, sizeof word, "%.*s", (int)(k.n - head.n - tail.n), key + head.n);
+        snprintf(key, room, "%s%s%s", turned[i][1], word, turned[i][2]);
+        return;
+    }
+}
+
 /* A line of the summary as the entry of the log that it repeats: "99.00 percentile latency (ns) : 12" is
  * result_99.00_percentile_latency_ns. The parameters of the test stand behind it as they are. */
 static void summary(struct log *l, struct jm_span text)
@@ -173,6 +193,8 @@ static void summary(struct log *l, struct jm_span text)
             key[n++] = ch == ' ' ? '_' : ch;
         }
         key[n] = '\0';
+        if (!known_as && !parameters)
+            per_token(key, sizeof key);
         e.key = jm_span_of(key);
         e.text = v;
         e.is_number = jm_num_double(v, &e.number) == 0;

@@ -331,10 +331,12 @@ class Others(Files):
 
     def test_loadgen_summary_alone(self):
         said = ("=" * 48 + "\nMLPerf Results Summary\n" + "=" * 48 + "\nSUT name : PySUT\nScenario : Server\nCompleted tokens per second: 350.5\n"
-                "Result is : VALID\n99.00 percentile latency (ns)   : 2500000000\nMean First Token latency (ns)   : 100000000\n"
-                "=" * 1 + "\nTest Parameters Used\ntarget_qps : 1\n")
+                "Result is : VALID\n99.00 percentile latency (ns)   : 2500000000\n99.90 percentile first token latency (ns)   : 100000000\n"
+                "Mean Time to Output Token (ns)   : 20000000\n=\nTest Parameters Used\ntarget_qps : 1\n")
         d = self.load(self.write("mlperf_log_summary.txt", said), "loadgen")
         self.declared(d, "e2e", 2.5, 0.99)
+        self.declared(d, "ttft", 0.1, 0.999)
+        self.declared(d, "tpot.excl_first", 0.02)
         self.declared(d, "tokens_per_s", 350.5)
         self.assertEqual(d["env"]["loadgen.target_qps"], "1")
 
