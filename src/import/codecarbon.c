@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/codecarbon_json.h"
 #include "import/table.h"
 
 #include "base/banned.h"
@@ -390,8 +391,9 @@ static void facts(struct cc *c, struct jm_build *b)
 
 static int import(const char *path, const char *out, const struct jm_import_opts *o, struct jm_err *err)
 {
-    struct jm_ifile f;
+    struct jm_ifile f, rows; /* rows: the file, or the table that its JSON is */
     struct jm_build b;
+    struct jm_str table;
     struct cc *c = calloc(1, sizeof *c);
     int rc = c ? jm_ifile_open(path, &f, err) : jm_err_set(err, JM_ENOMEM, "out of memory for %s", path);
     if (rc) {
@@ -399,7 +401,16 @@ static int import(const char *path, const char *out, const struct jm_import_opts
         return rc;
     }
     c->stamp = -1;
-    rc = look(c, &f, err);
+    rows = f;
+    jm_str_init(&table);
+    struct jm_span head = jm_span_trim(jm_span_sub(f.text, 0, 256));
+    if (head.n && (head.p[0] == '{' || head.p[0] == '[')) {
+        rc = jm_codecarbon_table(&f, &table, err);
+        rows.map = NULL;
+        rows.all = rows.text = jm_str_span(&table);
+    }
+    if (!rc)
+        rc = look(c, &rows, err);
     if (!rc && (c->col[TOTAL] < 0 || c->col[DURATION] < 0))
         rc = jm_err_set(err, JM_EPARSE, "%s has no column \"%s\"", path,
                         names[c->col[TOTAL] < 0 ? TOTAL : DURATION]);
@@ -411,8 +422,8 @@ static int import(const char *path, const char *out, const struct jm_import_opts
         int more = 1;
         rc = jm_build_begin(&b, "codecarbon", &f, o, out, c->stamp >= 0 ? c->stamp : f.mtime_ns, err);
         if (!b.rc)
-            b.rc = open_table(c, &f, b.err);
-        for (int64_t n = 0; !b.rc && at < c->n_seen && (more = next_row(c, &f, b.err)) > 0; n++) {
+            b.rc = open_table(c, &rows, b.err);
+        for (int64_t n = 0; !b.rc && at < c->n_seen && (more = next_row(c, &rows, b.err)) > 0; n++) {
             if (c->seen[at].row != n)
                 continue;
             at++;
@@ -424,6 +435,7 @@ static int import(const char *path, const char *out, const struct jm_import_opts
         facts(c, &b);
         rc = jm_build_end(&b);
     }
+    jm_str_release(&table);
     free(c->seen);
     free(c);
     jm_ifile_close(&f);
@@ -434,12 +446,24 @@ static int sniff(const struct jm_probe *p)
 {
     static const char *const need[] = {"timestamp", "project_name",    "duration",
                                        "emissions", "energy_consumed", NULL};
+    static const struct jm_probe_mark object[] = {{"energy_consumed", 0},
+                                                  {"emissions", 0},
+                                                  {"duration", 40},
+                                                  {"run_id", 50},
+                                                  {NULL, 0}},
+                                      list[] = {{"[].energy_consumed", 0},
+                                                {"[].emissions", 0},
+                                                {"[].duration", 40},
+                                                {"[].run_id", 50},
+                                                {NULL, 0}};
+    if (p->json)
+        return jm_probe_score(p, p->list ? list : object);
     return jm_table_looks(p, need) ? 95 : 0;
 }
 
 const struct jm_importer jm_import_codecarbon = {
     .name = "codecarbon",
-    .summary = "CodeCarbon emissions.csv (1.x to 3.x; emissions_*.csv of tasks)",
+    .summary = "CodeCarbon emissions.csv (1.x to 3.x; emissions_*.csv of tasks; *_codecarbon.json)",
     .reads = "A window a run with its energies, powers, emissions and duration as claims; of rows with one "
              "run_id the last "
              "(flush() and a second stop() write a run again). The GPU's energy is that of the boards; "

@@ -153,6 +153,16 @@ class CodeCarbon(Files):
         self.assertIn("row 2", self.found["rows.cut"]["evidence"])
         self.assertEqual(len(self.shown["windows"]), 1)
 
+    def test_json(self):
+        """The record as optimum-benchmark keeps it, alone and in a list: the same energies as in the table."""
+        self.load(self.write("prefill_codecarbon.json", carbon(os='Linux, "6"')), "codecarbon")
+        self.value("energy", "gpu", 2.268e6, "declared")
+        self.value("energy", "design", 2.7e6, "estimated")
+        self.load(self.write("l.json", [carbon(), carbon(run_id="b2", gpu_energy=None, energy_consumed=0.12)]), "codecarbon")
+        self.assertEqual(len(self.shown["windows"]), 2)
+        self.assertEqual(len(self.results("energy", "gpu")), 1)
+        self.refused(self.write("n.json", '{"energy_consumed": 1, "emissions": '), "JSON", more=("--from", "codecarbon"))
+
     def test_many_rows(self):
         """Ten thousand runs of one project: each its own trial, none looked for among all the others."""
         head = ["timestamp", "project_name", "run_id", "duration", "emissions", "gpu_energy", "energy_consumed", "gpu_count"]
