@@ -22,8 +22,10 @@ static double joules_of(const struct jm_ifile *f, const struct jm_jtoken *of, co
         *n = 1;
         return e;
     }
-    if (v.type != JM_J_OBJECT)
+    if (v.type != JM_J_OBJECT) {
+        *n = v.type != JM_J_NULL; /* NaN, a text */
         return NAN;
+    }
     jm_jiter_init(&it, f, &v);
     while (jm_jiter_next(&it, NULL, &part, NULL) > 0) {
         sum += jm_jnum(&part, &e) ? e : NAN;
