@@ -49,8 +49,10 @@ void jm_explain_claims(const struct jm_report *r, struct jm_explain *x, size_t c
         if (!belongs(k, x->family) || (k->metric[0] && jm_metric_find(k->metric) &&
                                        strcmp(jm_metric_find(k->metric)->unit, x->unit) != 0))
             continue;
-        for (size_t j = 0; j < i && !before; j++)
-            before = belongs(&r->claims[j], x->family) && same(&r->claims[j], k);
+        size_t first, n = jm_report_claims(r, k->window, &first); /* the same are of one window */
+        const size_t *of = r->claim_order + first;
+        for (size_t j = 0; j < n && of[j] < i && !before; j++)
+            before = belongs(&r->claims[of[j]], x->family) && same(&r->claims[of[j]], k);
         if (before)
             continue;
         struct jm_explain_row row = {.tool = "the file itself",
@@ -62,10 +64,11 @@ void jm_explain_claims(const struct jm_report *r, struct jm_explain *x, size_t c
                                      JM_EXPLAIN_NO_VALUE};
         if (k->source[0])
             row.why = k->source;
-        for (size_t j = i; j < r->n_claims; j++) {
-            double *at = same(&r->claims[j], k) ? place(&row, r->claims[j].stat) : NULL;
-            if (at && isnan(*at) && isfinite(r->claims[j].claimed))
-                *at = r->claims[j].claimed;
+        for (size_t j = 0; j < n; j++) {
+            const struct jm_claim *o = &r->claims[of[j]];
+            double *at = of[j] >= i && same(o, k) ? place(&row, o->stat) : NULL;
+            if (at && isnan(*at) && isfinite(o->claimed))
+                *at = o->claimed;
         }
         row.have = !isnan(row.mean) || !isnan(row.p50) || !isnan(row.p99);
         if (row.have)
