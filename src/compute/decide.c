@@ -35,12 +35,50 @@ static int check(const struct jm_decide_opts *o, struct jm_err *err)
     return 0;
 }
 
+/* In which place of its session trial i of A was, in quads. */
+static double place(const bool *turned, size_t i)
+{
+    return (double)(4 * (i / 2)) + (i % 2 ? (turned[i] ? 3 : 2) : (turned[i] ? 1 : 0));
+}
+
+/* The drift that quads keep out of the difference is not in the floor either: l about a straight line over
+ * the places. */
+static double about_line(const double *l, size_t n, const bool *turned)
+{
+    double mx = 0, my = jm_stats_mean(l, n), xx = 0, xy = 0, yy = 0;
+    for (size_t i = 0; i < n; i++)
+        mx += place(turned, i) / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        double x = place(turned, i) - mx, y = l[i] - my;
+        xx += x * x;
+        xy += x * y;
+        yy += y * y;
+    }
+    return sqrt(fmax(0, yy - xy * xy / xx) / (double)(n - 2));
+}
+
+static int aa_floor(struct jm_decision *x, const double *aa, size_t n, const struct jm_decide_opts *o,
+                    struct jm_err *err)
+{
+    if (!o->turned)
+        return jm_stat_floor(aa, n, x->n, o->level, &x->floor, err);
+    /* the second of two trials of A always comes later: their mean is the drift, which quads keep out */
+    double *d = malloc(n * sizeof *d), mean = jm_stats_mean(aa, n);
+    if (!d)
+        return jm_err_set(err, JM_ENOMEM, "out of memory for the detection floor");
+    for (size_t i = 0; i < n; i++)
+        d[i] = aa[i] - mean;
+    int rc = jm_stat_floor(d, n, x->n, o->level, &x->floor, err);
+    free(d);
+    return rc;
+}
+
 static int find_floor(struct jm_decision *x, const double *aa, size_t n_aa, const double *own, size_t n_own,
                       const struct jm_decide_opts *o, struct jm_err *err)
 {
     if (n_aa >= 3) {
         x->floor_source = JM_FLOOR_AA;
-        return jm_stat_floor(aa, n_aa, x->n, o->level, &x->floor, err);
+        return aa_floor(x, aa, n_aa, o, err);
     }
     if (n_own < 3)
         return 0;
@@ -52,7 +90,9 @@ static int find_floor(struct jm_decision *x, const double *aa, size_t n_aa, cons
         l[i] = log(own[i]);
         good &= isfinite(l[i]);
     }
-    double s = jm_stats_sd(l, n_own), t = jm_stats_t_quantile(1 - (1 - o->level) / 2, (double)(n_own - 1));
+    bool quads = o->turned && n_own == x->n && n_own >= 4;
+    double s = quads ? about_line(l, n_own, o->turned) : jm_stats_sd(l, n_own),
+           t = jm_stats_t_quantile(1 - (1 - o->level) / 2, (double)(n_own - (quads ? 2 : 1)));
     free(l);
     if (!good)
         return jm_err_set(err, JM_EINVAL, "an energy of A is not above 0");

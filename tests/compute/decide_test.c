@@ -132,8 +132,10 @@ static void quads_on_a_drifting_machine(void **state)
         o.turned = turned;
         for (int saving = 0; saving < 2; saving++) {
             study(&r, 6, saving ? 0.95 : 1, 0.01, d, own);
-            for (int p = 0; p < 6; p++)
+            for (int p = 0; p < 6; p++) {
                 d[p] += turned[p] ? -0.03 : 0.03;
+                own[p] *= exp(0.03 * (4 * (p / 2) + (p % 2 ? 3 : 0))); /* A B B A */
+            }
             o.minimum = 0;
             *(saving ? &found : &wrong) += decide(d, 6, own, 6, &o).verdict == JM_VERDICT_ACCEPT;
             if (!saving)
