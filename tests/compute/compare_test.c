@@ -25,7 +25,8 @@ struct spec {
     const char *uuid;
     bool wall;             /* a wall meter and no GPU */
     bool at_once, in_turn; /* slices long and short */
-    double long_factor;    /* in_turn: tokens of slice long, as a share */
+    double drift; /* the trials come in quads A B B A, and each takes so much more than the one before */
+    double long_factor; /* in_turn: tokens of slice long, as a share */
     double per_token,
         residual; /* at_once: J allocated to a token of slice long (0.4 to one of short); 0: none */
     const char *env[ENV][2];
@@ -79,7 +80,7 @@ static void make(struct syn *s, const char *name, const struct spec *p, int whic
     int windows = 0;
     double length = p->seconds + 2;
     syn_begin(s, name);
-    double all = length * p->trials * (p->in_turn ? 2 : 1) + 2;
+    double all = length * p->trials * (p->in_turn || p->drift ? 2 : 1) + 2;
     if (p->wall)
         syn_wall(s, p->watts, -2, all);
     else
@@ -88,15 +89,16 @@ static void make(struct syn *s, const char *name, const struct spec *p, int whic
         syn_env(s, p->env[i][0], p->env[i][1]);
     for (int t = 0; t < p->trials; t++)
         for (int part = 0; part < (p->in_turn ? 2 : 1); part++) {
-            double from = length * windows;
+            int slot = p->drift ? 4 * (t / 2) + (which ? 1 + t % 2 : 3 * (t % 2)) : windows;
+            double from = length * slot;
             char key[32];
             snprintf(key, sizeof key, "window.%d.slice", windows);
             if (p->in_turn)
                 syn_env(s, key, part ? "long" : "short");
             syn_window(s, JM_R_MEASURE, t, from, from + p->seconds);
             windows++;
-            double out =
-                p->output * (1 + p->scatter * pattern[which % 3][t % 6]) * (part ? p->long_factor : 1);
+            double out = p->output * (1 + p->scatter * pattern[which % 3][t % 6]) *
+                         (part ? p->long_factor : 1) * exp(-p->drift * slot);
             for (int i = 0; i < p->requests; i++) {
                 double at = from + 0.1 + (p->seconds - 2) * i / p->requests;
                 const char *slice = p->in_turn    ? (part ? "long" : "short")
@@ -234,6 +236,27 @@ static void a_saving(void **state)
     gives(&a, &b, CONTRACT, "lengths", JM_VERDICT_UNRESOLVED, "leaves open", NULL);
     b = base(), a.scatter = b.scatter = 0.002;
     gives(&a, &b, NULL, NULL, JM_VERDICT_EQUIVALENT, "within the margin", "untold");
+}
+
+/* A session in which every trial takes 2 % more than the one before: in quads 6.25 % are found all the same.
+ */
+static void quads_on_a_machine_that_drifts(void **state)
+{
+    struct spec p[2] = {base(), base()};
+    struct sides x;
+    (void)state;
+    p[1].output = 640;
+    p[0].drift = p[1].drift = 0.02;
+    compare(&x, p, 2, CONTRACT, "lengths");
+    assert_int_equal(x.rc, 0);
+    assert_string_equal(x.c->candidate[0].order, "ABBAABBAABBA");
+    assert_int_equal(x.c->verdict, JM_VERDICT_ACCEPT);
+    /* the scatter of A less that of B is 1, -1.9, 1, -1.5, 1.9, -0.5 %: +1.3 in one direction, -1.3 in the
+     * other */
+    assert_float_equal(x.c->candidate[0].decision.paired.drift, 0.02 + 0.013, 0.001);
+    assert_float_equal(x.c->candidate[0].decision.saving, 0.0625, 0.01);
+    done(&x);
+    gives(&p[0], &p[1], CONTRACT, "lengths", JM_VERDICT_ACCEPT, "accept", "quads");
 }
 
 static void watts_for_joules(void **state)
@@ -441,6 +464,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_saving),
+        cmocka_unit_test(quads_on_a_machine_that_drifts),
         cmocka_unit_test(watts_for_joules),
         cmocka_unit_test(failures_are_not_saved),
         cmocka_unit_test(up_to_from_elsewhere),
