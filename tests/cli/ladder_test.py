@@ -21,7 +21,7 @@ T975 = {1: 12.706205, 4: 2.776445}  # of published tables: t(0.975; degrees of f
 
 class Ladder(simnode.NodeCase):
     NODE = ("--engine", "8b-h100")
-    ASK = ("--isl", "64", "--osl", "16", "--ignore-eos", "--idle", "300ms", "--no-edge", "-q", "--json")
+    ASK = ("--isl", "64", "--osl", "16", "--ignore-eos", "--idle", "300ms", "--no-edge", "-q", "--json", "--seed", "1")
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="ladder_test.")

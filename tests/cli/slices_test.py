@@ -44,7 +44,7 @@ class Slices(simnode.NodeCase):
 
     def bench(self, *args, status=0):
         run = self.path("x.jmr")
-        r = subprocess.run([JOULEMARK, "bench", self.where["url"], "-o", run, "--force", "--idle", "0s", "-q", "--json",
+        r = subprocess.run([JOULEMARK, "bench", self.where["url"], "-o", run, "--force", "--idle", "0s", "-q", "--json", "--seed", "1",
                             "--ignore-eos", *args], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
                            env=self.env)
         self.assertIn(r.returncode, (status, 3 if status == 0 else status), r.stderr)
