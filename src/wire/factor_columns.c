@@ -36,9 +36,11 @@ static const struct {
              {JM_FC_START, "hourutc"},
              {JM_FC_START, "timeutc"},
              {JM_FC_START, "minutes5utc"},
+             {JM_FC_START, "datum von"}, /* of SMARD */
              {JM_FC_START, "date"},
              {JM_FC_END, "end"},
              {JM_FC_END, "to"},
+             {JM_FC_END, "datum bis"},
              {JM_FC_YEAR, "year"},
              {JM_FC_VALUE, "value"},
              {JM_FC_UNIT, "unit"},
@@ -127,6 +129,11 @@ static void by_unit(struct jm_factor_table *t, const struct jm_csv_field *f, siz
             t->source = "Ember, European wholesale electricity prices";
             t->licence = "CC BY 4.0";
             t->note = "wholesale: without grid fees, taxes and margin";
+        } else if (jm_factor_has(s, "Deutschland/Luxemburg")) {
+            t->source = "SMARD, Bundesnetzagentur, day-ahead prices";
+            t->licence = "CC BY 4.0";
+            t->note = "wholesale: without grid fees, taxes and margin";
+            snprintf(t->zone, sizeof t->zone, "DE-LU");
         } else if (jm_factor_has(s, "day-ahead price")) {
             t->source = "ENTSO-E transparency platform, day-ahead prices, downloaded table";
             t->note = "wholesale: without grid fees, taxes and margin";
@@ -170,7 +177,7 @@ int jm_factor_header(struct jm_factor_table *t, struct jm_err *err)
     }
     if (t->at[JM_FC_START] >= 0) {
         struct jm_span s = jm_span_trim(f[t->at[JM_FC_START]].raw);
-        t->clock = jm_factor_has(s, "cet/cest")                                           ? JM_FACTOR_EUROPE
+        t->clock = jm_factor_has(s, "cet/cest") || jm_factor_has(s, "datum von")          ? JM_FACTOR_EUROPE
                    : jm_factor_has(s, "utc") || t->utc || jm_span_ieq(s, JM_SPAN("date")) ? JM_FACTOR_UTC
                                                                                           : JM_FACTOR_OFFSET;
     }

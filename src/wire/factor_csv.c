@@ -212,8 +212,12 @@ static int take(struct jm_factor_table *t, const struct jm_csv_field *f, size_t 
         snprintf(x->vintage, sizeof x->vintage, "%lld", (long long)year);
         return 0;
     }
-    int rc = when(t, r->zone, start, &t0, &t1, err);
-    if (!rc && end.n)
+    char both[96]; /* by a clock that falls back the two ends are told together */
+    bool local = t->clock == JM_FACTOR_EUROPE && end.n && start.n + end.n < sizeof both - 4;
+    int n_both =
+        local ? snprintf(both, sizeof both, "%.*s - %.*s", (int)start.n, start.p, (int)end.n, end.p) : 0;
+    int rc = when(t, r->zone, local ? (struct jm_span){both, (size_t)n_both} : start, &t0, &t1, err);
+    if (!rc && end.n && !local)
         rc = jm_factor_time(end, t->utc, &t1, err);
     if (rc)
         return jm_err_prefix(err, "line %lld", (long long)t->csv.line);

@@ -194,6 +194,16 @@ static void prices_of_tables(void **state)
                      0);
     NEAR(mean(0, H(2024, 3, 31, 0), H(2024, 3, 31, 2)), 0.00475);
     assert_non_null(strstr(set.f[0].source, "Ember"));
+    assert_int_equal(
+        read_it("Datum von;Datum bis;Deutschland/Luxemburg [€/MWh] Originalauflösungen;Belgien [€/MWh] "
+                "Originalauflösungen\n"
+                "27.10.2024 01:00;27.10.2024 02:00;1.050,5;1\n27.10.2024 02:00;27.10.2024 03:00;60;2\n"
+                "27.10.2024 02:00;27.10.2024 03:00;70;3\n27.10.2024 03:00;27.10.2024 04:00;-;4\n"),
+        0);
+    assert_string_equal(set.f[0].zone, "DE-LU");
+    NEAR(mean(0, H(2024, 10, 26, 23), H(2024, 10, 27, 0)), 1.0505);
+    NEAR(mean(0, H(2024, 10, 27, 1), H(2024, 10, 27, 2)), 0.07);
+    assert_true(isnan(mean(0, H(2024, 10, 27, 2), H(2024, 10, 27, 3))));
     assert_int_equal(read_it("HourUTC;HourDK;PriceArea;SpotPriceDKK;SpotPriceEUR\n"
                              "2025-09-29 21:00:00;2025-09-29 23:00:00;DK1;678,5;91,10\n"
                              "2025-09-29 20:00:00;2025-09-29 22:00:00;DK1;8141;1.093,90\n"),
