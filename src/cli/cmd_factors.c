@@ -318,7 +318,8 @@ static const struct jm_opt table[] = {
      .help = "Time zones for tariffs.", .deflt = "/usr/share/zoneinfo"},
     {"fetch", 0, JM_OPT_STR, offsetof(struct opts, fetch.what), .arg = "SERVICE",
      .group = "Asking a service once",
-     .help = "uk, emaps:ZONE, watttime:REGION, entsoe:EIC or entsoe-prices:EIC: ask for a stretch of the past and store the "
+     .help = "uk, emaps:ZONE, watttime:REGION, entsoe:EIC or entsoe-prices:EIC: ask for a stretch of the "
+             "past and store the "
              "answer as it "
              "came; what is stored is not asked for again."},
     {"since", 0, JM_OPT_STR, offsetof(struct opts, fetch.since), .arg = "WHEN",
