@@ -51,10 +51,10 @@ struct jm_engine_moved {
 bool jm_engine_moved(const struct jm_engine_line *l, enum jm_eq q, int64_t t0, int64_t t1,
                      struct jm_engine_moved *out);
 
-/* engine.c: reads all scrapes; fills report->engine and, for each window, w->engine. */
+/* engine.c: reads all scrapes; fills report->engine. */
 int jm_engine_collect(struct jm_calc *c);
 void jm_engine_release(struct jm_calc *c);
-/* engine_window.c: what each window's w->engine says. */
+/* engine_window.c: w->engine of each window, beside what the client counted: after jm_tally_requests. */
 int jm_engine_windows(struct jm_calc *c);
 /* engine_rows.c: the metrics engine.* of a window; the pictures. */
 int jm_results_engine(struct jm_calc *c, const struct jm_calc_window *w);
