@@ -366,16 +366,20 @@ class Resets(unittest.TestCase):
             r = subprocess.run([JOULEMARK, "show", "--json", d + "/r.jmr"], capture_output=True, text=True, timeout=120)
             return next(e for e in json.loads(r.stdout)["energy"] if e["channel"] == "energy")
 
+    def tells(self, change, *states):
+        """A step of 1 Wh that falls between two readings of a moment, one of them late, is more than any rack draws: then again."""
+        patience.again(lambda: self.assertIn(self.record(change)["status"], states))
+
     def test_reset_by_a_user(self):
         def change(a, t):  # it is soon past its old value: only the time of the reset tells
             a.set(t + "6.0.1", ("int", 1700009999))
-        self.assertEqual(self.record(change)["status"], "reset")
+        self.tells(change, "reset")
 
     def test_reboot(self):
-        self.assertEqual(self.record(lambda a, t: a.set(SYSTEM + "3.0", ("ticks", 12)))["status"], "reset")
+        self.tells(lambda a, t: a.set(SYSTEM + "3.0", ("ticks", 12)), "reset")
 
     def test_nothing_happens(self):
-        self.assertIn(self.record(lambda a, t: None)["status"], ("ok", "below-resolution"))
+        self.tells(lambda a, t: None, "ok", "below-resolution")
 
 
 if __name__ == "__main__":
