@@ -188,7 +188,7 @@ int jm_check_reconcile_unexplained(const struct jm_run *run, struct jm_report *r
                       : jm_domain_is_feeder(d->kind) && holds_inlets(r, x) ? JM_TH_UNEXPLAINED_PSU
                       : d->kind == JM_D_SITE                               ? JM_TH_UNEXPLAINED_SITE
                                                                            : INFINITY;
-        if (!isfinite(x->unexplained) || !(x->unexplained - x->bound > most * x->joules))
+        if (!isfinite(x->unexplained) || !(x->joules > 0) || !(x->unexplained - x->bound > most * x->joules))
             continue;
         struct jm_finding *f = jm_report_finding(
             r, "reconcile.unexplained", JM_SEV_WARNING,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/path.h"
 #include "cli/present.h"
 
 #include <math.h>
@@ -277,8 +278,12 @@ static int carry(const struct jm_run *run, const struct jm_present *p, struct ca
                    : 0;
     jm_str_init(&s);
     x->c = calloc(1, sizeof *x->c);
-    rc = x->c ? jm_file_read(p->calibration, JM_CAL_BYTES, &s, err)
-              : jm_err_set(err, JM_ENOMEM, "out of memory for the calibration");
+    rc = !x->c ? jm_err_set(err, JM_ENOMEM, "out of memory for the calibration")
+         : jm_path_spare_run(p->calibration, NULL)
+             ? jm_err_set(err, JM_EUSAGE,
+                          "--calibration: %s is a run; joulemark calibrate makes a calibration of several",
+                          p->calibration)
+             : jm_file_read(p->calibration, JM_CAL_BYTES, &s, err);
     if (!rc && (rc = jm_calibration_read(jm_str_span(&s), x->c, err)))
         rc = jm_err_prefix(err, "--calibration %s", p->calibration);
     jm_str_release(&s);

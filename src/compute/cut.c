@@ -166,16 +166,17 @@ static double doubt(const struct jm_calc *c, int row)
 }
 
 /* Counters before gauges, then the smaller uncertainty, of which a stated accuracy is a part. At inlets and
- * nodes, where several instruments sit, a gauge goes before a counter that is less than half as sure: an
- * analyzer before the counter of a plug. */
+ * nodes, where several instruments sit, a gauge goes before the counter of another one that is less than half
+ * as sure: an analyzer before a plug. */
 static bool better(const struct jm_calc *c, int a, int b)
 {
     const struct jm_energy_row *x = &c->r->energy[a], *y = &c->r->energy[b];
     bool cx = c->r->channels[x->channel].kind == JM_CH_COUNTER,
          cy = c->r->channels[y->channel].kind == JM_CH_COUNTER,
-         outer = !(kinds[c->r->tree->d[x->domain].kind] & (OF_GPU | OF_DEVICE));
+         outer = !(kinds[c->r->tree->d[x->domain].kind] & (OF_GPU | OF_DEVICE)),
+         others = c->r->channels[x->channel].meter != c->r->channels[y->channel].meter;
     if (cx != cy)
-        return outer && doubt(c, cx ? b : a) < 0.5 * doubt(c, cx ? a : b) ? cy : cx;
+        return outer && others && doubt(c, cx ? b : a) < 0.5 * doubt(c, cx ? a : b) ? cy : cx;
     if (!outer || (!isfinite(c->energy[a].gain_bound) && !isfinite(c->energy[b].gain_bound)))
         return x->u < y->u;
     return doubt(c, a) < doubt(c, b);

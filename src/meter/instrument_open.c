@@ -77,6 +77,49 @@ static int facts(struct jm_meter *m, const struct jm_instrument *in, struct jm_e
     return rc;
 }
 
+static bool has_part(const struct jm_instrument *in, const struct jm_meter *m, const char *part)
+{
+    char device[96];
+    jm_instrument_device(in, part, device);
+    for (size_t i = 0; i < m->n_chan; i++)
+        if (strcmp(m->chan[i].device, device) == 0)
+            return true;
+    return false;
+}
+
+/* Feeds of parts that the instrument has not: where none is there they are called otherwise, which is said;
+ * where some are, the others are places without a meter, so that a total says "1 of 2". */
+static int absent_feeds(const struct jm_meter_env *env, const struct jm_instrument *in,
+                        struct jm_domain_tree *tree, const struct jm_meter *m, struct jm_err *err)
+{
+    size_t n = strlen(in->name), found = 0, parts = 0;
+    char has[160] = "";
+    for (size_t i = 0; i < m->n_chan; i++) {
+        const char *device = m->chan[i].device;
+        bool seen = strncmp(device, in->name, n) != 0 || device[n] != '/';
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = strcmp(m->chan[k].device, device) == 0;
+        if (!seen && parts++ < 6)
+            snprintf(has + strlen(has), sizeof has - strlen(has), "%s%.20s", parts > 1 ? ", " : "",
+                     device + n + 1);
+    }
+    for (size_t k = 0; k < in->n_feed; k++)
+        found += has_part(in, m, in->feed[k].part);
+    if (!in->n_feed || !parts || found == in->n_feed)
+        return 0;
+    if (!found)
+        return jm_err_set(err, JM_EUSAGE,
+                          "%s: feeds: there is no part \"%.40s\" here; it calls its parts %s%s", in->name,
+                          in->feed[0].part, has, parts > 6 ? ", ..." : "");
+    for (size_t k = 0; k < in->n_feed; k++)
+        if (in->feed[k].host && !has_part(in, m, in->feed[k].part)) {
+            int id = jm_instrument_domain(in, env, tree, in->feed[k].part, JM_D_PSU, err);
+            if (id < 0)
+                return id;
+        }
+    return 0;
+}
+
 int jm_instrument_open(const struct jm_meter_env *env, const struct jm_instrument *in,
                        struct jm_domain_tree *tree, struct jm_meter **out, struct jm_err *err)
 {
@@ -101,7 +144,9 @@ int jm_instrument_open(const struct jm_meter_env *env, const struct jm_instrumen
         if (in->max_power_w > 0)
             c->sane_max = in->max_power_w;
     }
-    rc = facts(m, in, err);
+    rc = absent_feeds(env, in, tree, m, err);
+    if (!rc)
+        rc = facts(m, in, err);
     if (rc) {
         m->ops->close(m);
         return rc;

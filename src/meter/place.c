@@ -8,9 +8,11 @@
 
 #include "base/banned.h"
 
+/* This host has many names; in a configuration local and localhost are two of them. */
 static const char *host_of(const struct jm_meter_env *env, const char *host)
 {
-    return host && *host ? host : env->host && *env->host ? env->host : "localhost";
+    bool own = !host || !*host || strcmp(host, "local") == 0 || strcmp(host, "localhost") == 0;
+    return !own ? host : env->host && *env->host ? env->host : "localhost";
 }
 
 static bool is_container(int kind)
@@ -106,10 +108,10 @@ int jm_instruments_topology(const struct jm_instruments *list, const struct jm_m
                  : 0;
         for (size_t k = 0; rc >= 0 && k < in->contains.n; k++)
             if (!is_entry(list, in->contains.item[k]))
-                rc = host_domain(list, env, in->contains.item[k], tree, err);
+                rc = host_domain(list, env, host_of(env, in->contains.item[k]), tree, err);
         for (size_t k = 0; rc >= 0 && k < in->n_feed; k++)
             if (in->feed[k].host)
-                rc = host_domain(list, env, in->feed[k].host, tree, err);
+                rc = host_domain(list, env, host_of(env, in->feed[k].host), tree, err);
     }
     return rc < 0 ? rc : 0;
 }

@@ -68,8 +68,8 @@ static enum jm_boundary boundary_of(const struct jm_domain_tree *t, const struct
     case JM_D_APU:
     case JM_D_MODULE: return JM_B_GPU;
     case JM_D_PSU_OUTPUT:
-    case JM_D_NODE:
-    case JM_D_CHASSIS: return JM_B_NODE;
+    case JM_D_NODE: return JM_B_NODE;
+    case JM_D_CHASSIS:
     case JM_D_PDU:
     case JM_D_SHELF:
     case JM_D_PSU:
@@ -135,7 +135,10 @@ static int look_at(struct jm_survey *all, struct jm_survey_meter *s, struct jm_m
     for (size_t i = 0; rc == 0 && i < s->n_chan; i++) {
         s->chan[i].c = m->chan[i];
         s->chan[i].boundary = boundary_of(&all->tree, &m->chan[i]);
-        s->chan[i].added = is_energy(&m->chan[i]) && !(m->chan[i].flags & (JM_CHF_MIRROR | JM_CHF_PARTOF));
+        /* a rack holds more than systems, and less than the site: it stands beside */
+        s->chan[i].added = is_energy(&m->chan[i]) && !(m->chan[i].flags & (JM_CHF_MIRROR | JM_CHF_PARTOF)) &&
+                           (m->chan[i].domain < 0 || m->chan[i].domain >= (int)all->tree.n ||
+                            all->tree.d[m->chan[i].domain].kind != JM_D_RACK);
     }
     m->ops->close(m);
     all->n_ok += rc == 0;

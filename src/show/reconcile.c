@@ -42,15 +42,18 @@ static void left_over(const struct jm_reconcile_row *x, char *line, size_t n)
     line[0] = '\0';
     if (!isfinite(x->unexplained))
         return;
-    snprintf(line, n, "holds %zu measured part%s, %s; unexplained %s%s (%.1f %%)", x->n_contains,
+    double share = x->joules > 0 ? x->unexplained / x->joules : NAN;
+    snprintf(line, n, "holds %zu measured part%s, %s; unexplained %s%s", x->n_contains,
              x->n_contains == 1 ? "" : "s", jm_fmt_value(v, x->contained, "J"), x->unexplained < 0 ? "" : "+",
-             jm_fmt_value(lo, x->unexplained, "J"), 100 * x->unexplained / x->joules);
+             jm_fmt_value(lo, x->unexplained, "J"));
+    if (fabs(share) < 10) /* beyond, the one is no measure of the other */
+        snprintf(line + strlen(line), n - strlen(line), " (%.1f %%)", 100 * share);
 }
 
 static void supplies(const struct jm_reconcile_row *x, char *line, size_t n)
 {
     line[0] = '\0';
-    if (isfinite(x->efficiency))
+    if (isfinite(x->efficiency) && x->efficiency < 10) /* else another unit: a finding says so */
         snprintf(line, n, "output over input of the supplies: %.1f %% (± %.1f)%s", 100 * x->efficiency,
                  100 * x->efficiency_half,
                  x->efficiency - x->efficiency_half > 1 ? ", which no supply gives" : "");

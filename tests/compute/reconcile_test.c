@@ -288,7 +288,11 @@ static void the_surer_one(void **state)
                            .gain_tol = 0.0015,
                            .name = "power",
                            .device = "wt"};
-    int wt = syn_channel(&s, &c);
+    struct jm_run_meter wt_meter = {.name = "yokogawa", .state = "ok"};
+    int first = s.meter, wt;
+    assert_true((s.meter = jm_run_put_meter(s.w, &wt_meter, NULL)) >= 0);
+    wt = syn_channel(&s, &c);
+    s.meter = first;
     for (int t = -3; t <= 13; t++)
         syn_reading(&s, wt, t, 1000000, JM_S_OK);
     end(&s, 10);

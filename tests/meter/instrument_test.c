@@ -138,7 +138,7 @@ static void the_tree(void **state)
     assert_int_equal(
         parse("meters:\n"
               "  - {name: pdu, meter: ptd, address: a, at: rack, host: r1, contains: [node1, node2],\n"
-              "     feeds: [{part: 7, host: node1}]}\n"
+              "     feeds: [{part: 7, host: local}]}\n"
               "  - {name: bus, meter: ptd, address: b, at: inlet dc, host: node2}\n"
               "  - {name: hall, meter: ptd, address: c, at: site, contains: [r1]}\n"),
         0);

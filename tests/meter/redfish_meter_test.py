@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -300,6 +301,24 @@ class Racks(Base):
             s.fault = Once({CHASSIS + "1/Power": (503, b"")})
             _, doc = self.meters(s, "login: none", user=None)
         self.assertIn("power agrees with the input", json.dumps(doc))
+
+    def test_feeds_of_no_part(self):
+        """Outlets that the PDU calls otherwise are told; of two, one that is not there is a place without a meter."""
+        pdu = subprocess.Popen([JOULEMARK, "sim", "pdu", "--outlets", "2"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(pdu.communicate)
+        self.addCleanup(pdu.terminate)
+        url = pdu.stdout.readline().strip().removesuffix("/redfish/v1")
+        with tempfile.TemporaryDirectory() as d:
+            for parts, state in (("1", "2"), "absent"), (("A1", "A9"), "ok"):
+                with open(d + "/c.yaml", "w") as f:
+                    f.write("meters:\n  - name: pdu\n    meter: redfish\n    url: %s\n    tls: {insecure: true}\n    feeds:\n%s" % (
+                        url, "".join("      - {part: %s, host: local}\n" % p for p in parts)))
+                r = subprocess.run([JOULEMARK, "meters", "--json", "--no-measure", "-m", "pdu", "--config", d + "/c.yaml"], capture_output=True,
+                                   text=True, timeout=60, stdin=subprocess.DEVNULL)
+                (m,) = [m for m in json.loads(r.stdout)["meters"] if (m.get("configured") or {}).get("name") == "pdu"]
+                self.assertEqual(m["state"], state, m)
+                if state == "absent":
+                    self.assertIn('no part "1" here; it calls its parts A1, A2', m["reason"])
 
     def test_slow_but_alive(self):
         """Forty resources at a third of a second each take longer than three timeouts; the figure that counts comes first."""
