@@ -156,6 +156,13 @@ class Merge(unittest.TestCase):
         x = self.energy(j, "node")
         self.assertEqual((x["have"], x["of"]), (1, 2))  # half a window of a host is no total
         self.assertEqual(x["validity"]["status"], "invalid")
+        # two hours ahead: nothing of it is in the window, which ends 30 s and its length after a's first reading
+        self.call("sim", "node", "--minutes", MINUTES, "--gpus", "1", "--host", "ahead", "--load", "0", "--clock-error", "7200", "-o", self.path("ahead.jmr"), "--force")
+        self.call("merge", self.path("a.jmr"), self.path("ahead.jmr"), "-o", self.path("c.jmr"), "--force")
+        (f,) = self.findings(self.show("c.jmr"), "merge.coverage")
+        self.assertEqual(f["severity"], "error")
+        apart = float(f["text"].split(" lies ")[1].split(" s behind")[0])
+        self.assertAlmostEqual(apart, 7200 - 30 - 60 * float(MINUTES), delta=1)
 
     def test_same_name(self):
         """two machines that call themselves the same are two"""
