@@ -208,13 +208,30 @@ int jm_check_reconcile_unexplained(const struct jm_run *run, struct jm_report *r
     return 0;
 }
 
+/* GPUs of the node that are known to serve, or not: false where it has GPUs and none of them does. */
+static bool may_serve(const struct jm_run *run, const struct jm_report *r, int node)
+{
+    struct jm_span list = jm_span_trim(jm_span_of(jm_run_env(run, "sut.gpus")));
+    bool gpus = false;
+    for (size_t i = (size_t)node + 1; list.n && i < r->tree->n; i++) {
+        const struct jm_domain *d = domain(r, (int)i);
+        struct jm_span rest = list, key;
+        if ((d->kind != JM_D_GPU && d->kind != JM_D_APU) || !jm_domain_contains(r->tree, node, (int)i))
+            continue;
+        gpus = true;
+        while (jm_span_field(&rest, ',', &key))
+            if (jm_span_is(jm_span_trim(key), d->key))
+                return true;
+    }
+    return !gpus;
+}
+
 /* Nodes below a counted domain that the run knows nothing of, or that do not serve. */
 int jm_check_reconcile_shared(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
-    (void)run;
     for (size_t i = 0; i < r->n_reconcile; i++) {
         const struct jm_reconcile_row *x = &r->reconcile[i];
-        int nodes = 0, known = 0;
+        int nodes = 0, known = 0, idle = 0;
         if (x->row < 0 || !r->energy[x->row].counted ||
             !(jm_domain_is_inlet(domain(r, x->domain)->kind) ||
               jm_domain_is_feeder(domain(r, x->domain)->kind)))
@@ -228,14 +245,25 @@ int jm_check_reconcile_shared(const struct jm_run *run, struct jm_report *r, str
                 seen = r->channels[c].domain >= 0 && jm_domain_contains(r->tree, n, r->channels[c].domain);
             nodes++;
             known += seen;
+            idle += seen && !may_serve(run, r, n);
         }
-        if (nodes < 2 || known == nodes || !known)
+        if (nodes < 2 || !known || (known == nodes && (!idle || idle == nodes)))
             continue;
-        struct jm_finding *f = jm_report_finding(
-            r, "reconcile.shared", JM_SEV_ERROR,
-            "%s %s feeds %d nodes and this run measures %d of them: its energy is not that of this system; "
-            "read the others too, or calibrate the node against a meter of its own",
-            jm_domain_kind_name((int)domain(r, x->domain)->kind), domain(r, x->domain)->label, nodes, known);
+        const char *kind = jm_domain_kind_name((int)domain(r, x->domain)->kind),
+                   *label = domain(r, x->domain)->label;
+        struct jm_finding *f =
+            known == nodes
+                ? jm_report_finding(
+                      r, "reconcile.shared", JM_SEV_ERROR,
+                      "%s %s feeds %d nodes, and the GPUs of %d of them serve nothing here: its energy is "
+                      "not that of "
+                      "what serves; meter the nodes apart, or calibrate one against a meter of its own",
+                      kind, label, nodes, idle)
+                : jm_report_finding(r, "reconcile.shared", JM_SEV_ERROR,
+                                    "%s %s feeds %d nodes and this run measures %d of them: its energy is "
+                                    "not that of this system; "
+                                    "read the others too, or calibrate the node against a meter of its own",
+                                    kind, label, nodes, known);
         if (f)
             f->boundary = JM_B_WALL;
         int rc = at(r, f, x, err, x->joules, x->contained);

@@ -155,23 +155,26 @@ static void unexplained(void **state)
     }
 }
 
-/* The inlet of a chassis feeds two nodes; the run measures one, or both. */
+/* The inlet of a chassis feeds two nodes; the run measures one, both, or both and one of them serves. */
 static void shared(void **state)
 {
     struct syn s;
     (void)state;
-    for (int both = 0; both < 2; both++) {
+    for (int how = 0; how < 3; how++) {
+        bool both = how > 0, wrong = how != 1;
         syn_begin(&s, "shared");
+        if (how == 2)
+            syn_env(&s, "sut.gpus", "GPU-a");
         int other = syn_domain(&s, s.inlet, JM_D_NODE, "other");
         syn_wall(&s, 1500, -3, 13);
         syn_gpu(&s, "GPU-a", 300, -3, 13);
         if (both)
             syn_counter(&s, syn_domain(&s, other, JM_D_GPU, "GPU-b"), "GPU-b", 300, -3, 13);
         end(&s, 10);
-        assert_int_equal(syn_findings(&s, "reconcile.shared"), !both);
+        assert_int_equal(syn_findings(&s, "reconcile.shared"), wrong);
         const struct jm_result *x = jm_report_find(s.r, "energy", JM_B_WALL, 0),
                                *g = jm_report_find(s.r, "energy", JM_B_GPU, 0);
-        assert_true((x->q.validity == JM_V_INVALID) == !both);
+        assert_true((x->q.validity == JM_V_INVALID) == wrong);
         assert_true(g->q.validity != JM_V_INVALID);
         syn_end(&s);
     }
