@@ -141,13 +141,14 @@ static int by_source(struct jm_meter *m, struct jm_redfish *f, struct jm_rf_set 
     jm_rf_decide(s);
     jm_rf_dedupe(s);
     jm_redfish_wholes(s);
+    bool fed = jm_redfish_fed(s, in);
     f->spot = calloc(s->n ? s->n : 1, sizeof *f->spot);
     f->resource = calloc(s->n ? s->n : 1, sizeof *f->resource);
     if (!f->spot || !f->resource)
         return jm_err_set(err, JM_ENOMEM, "out of memory for %zu readings", s->n);
     for (size_t i = 0; i < s->n; i++) {
         const struct jm_rf_reading *r = &s->r[i];
-        if (r->of == JM_RF_OUTLET && in->n_feed) { /* of many outlets those that lead somewhere */
+        if (r->of == JM_RF_OUTLET && fed) { /* of many outlets those that lead somewhere */
             char part[64];
             jm_redfish_part(r, false, part);
             if (!jm_instrument_feed(in, part))
@@ -162,12 +163,6 @@ static int by_source(struct jm_meter *m, struct jm_redfish *f, struct jm_rf_set 
         else if (!r->repeat && (r->status == JM_S_IMPLAUSIBLE || !r->unit_sure))
             refused++;
     }
-    const char *unknown = jm_redfish_unfed(s, in);
-    if (unknown)
-        return jm_err_set(err, JM_EABSENT,
-                          "the service has no metered part \"%.40s\" that a feed names; `joulemark meters` "
-                          "without feeds lists them",
-                          unknown);
     if (!f->n_spots)
         return jm_err_set(
             err, JM_EABSENT,

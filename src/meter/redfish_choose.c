@@ -146,20 +146,15 @@ void jm_redfish_wholes(struct jm_rf_set *s)
     }
 }
 
-const char *jm_redfish_unfed(const struct jm_rf_set *s, const struct jm_instrument *in)
+bool jm_redfish_fed(const struct jm_rf_set *s, const struct jm_instrument *in)
 {
     char part[64];
-    for (size_t k = 0; k < in->n_feed; k++) {
-        size_t i = 0;
-        for (; i < s->n; i++) {
-            jm_redfish_part(&s->r[i], false, part);
-            if (!s->r[i].repeat && strcmp(part, in->feed[k].part) == 0)
-                break;
-        }
-        if (i == s->n)
-            return in->feed[k].part;
+    for (size_t i = 0; in->n_feed && i < s->n; i++) {
+        jm_redfish_part(&s->r[i], false, part);
+        if (!s->r[i].repeat && jm_instrument_feed(in, part))
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 bool jm_redfish_in_total(const struct jm_redfish *f, const struct jm_rf_reading *supply)

@@ -80,13 +80,13 @@ void jm_redfish_part(const struct jm_rf_reading *r, bool first, char out[64]);
 /* After a reading of all spots: counters against the power beside them (redfish_watch.c). */
 struct jm_reading;
 void jm_redfish_watch(struct jm_redfish *f, struct jm_reading *out);
-/* One source and quantity. */
 /* Sensors whose names promise the whole of a chassis and show a part of it become parts. After dedupe. */
 void jm_redfish_wholes(struct jm_rf_set *s);
-/* A part that a feed names and the service does not have; NULL: all are there. */
-const char *jm_redfish_unfed(const struct jm_rf_set *s, const struct jm_instrument *in);
+/* Whether a feed of the configuration names a part that the service has. */
+bool jm_redfish_fed(const struct jm_rf_set *s, const struct jm_instrument *in);
 /* A supply of a shelf that tells its own input: its joules are inside of that. */
 bool jm_redfish_in_total(const struct jm_redfish *f, const struct jm_rf_reading *supply);
+/* One source and quantity. */
 bool jm_redfish_same(const struct jm_rf_reading *a, const struct jm_rf_reading *b);
 /* Which resources to ask: the fewest that hold the spots, the whole before its parts; spots that no request
  * is left for are dropped. */

@@ -247,7 +247,7 @@ class Racks(Base):
         self.assertEqual((c[("bmc/A2", "power")]["value"], c[("bmc/A2", "power")]["domain"]["kind"]), (202, "psu"))
         self.assertNotIn(("bmc/A1", "power"), c)
         self.channels(t, "feeds: [{part: PowerA2, host: n2}]", state="absent")
-        self.assertIn("no metered part", self.reason)
+        self.assertIn('there is no part "PowerA2" here; it calls its parts A1, A2, A3', self.reason)
 
     def test_tray_on_a_bus_bar(self):
         """The sum of a tray's hot-swap controllers is its direct-current inlet; that of a board inside is the board's."""
