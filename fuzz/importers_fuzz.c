@@ -18,12 +18,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const names[] = {
-        "vllm",       "sglang",        "llama-bench",  "llmperf",    "evalscope",       "hf-benchmarker",
-        "fmperf",     "genai-bench",   "trtllm-bench", "inferencex", "loadgen",         "sim-node",
-        "nvidia-smi", "amd-smi",       "rocm-smi",     "hl-smi",     "dcgmi",           "prometheus",
-        "codecarbon", "carbontracker", "zeus",         "ml-energy",  "ai-energy-score", "tokenpowerbench",
-        "alumet",     "scaphandre"};
+    static const char *const names[] = {"vllm",       "sglang",          "llama-bench",
+                                        "llmperf",    "evalscope",       "hf-benchmarker",
+                                        "fmperf",     "genai-bench",     "trtllm-bench",
+                                        "inferencex", "loadgen",         "sim-node",
+                                        "nvidia-smi", "amd-smi",         "rocm-smi",
+                                        "hl-smi",     "dcgmi",           "prometheus",
+                                        "codecarbon", "carbontracker",   "zeus",
+                                        "ml-energy",  "ai-energy-score", "tokenpowerbench",
+                                        "alumet",     "scaphandre",      "optimum-benchmark",
+                                        "xpu-smi"};
     static char in[64], out[64];
     struct jm_import_opts o = {.label = "fuzz", .overwrite = true, .interval_ns = 1000000000};
     struct jm_err err;

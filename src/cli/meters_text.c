@@ -131,18 +131,36 @@ static void now_text(const struct page *p, const struct jm_survey_meter *m, size
         snprintf(out, 24, hi - lo < 0.5 ? "%.0f W" : "%.0f-%.0f W", lo, hi);
 }
 
+/* What the devices i to end are called: their domain; of an instrument their part, where others are of that
+ * domain too. */
+static const char *name_of(const struct page *p, const struct jm_survey_meter *m, size_t i, size_t end,
+                           const struct jm_domain *d)
+{
+    const char *device = m->chan[i].c.device;
+    for (size_t k = 0; m->conf && d && k < m->n_chan; k++)
+        if ((k < i || k >= end) && domain(p, &m->chan[k].c) && energy(&m->chan[k]) &&
+            strcmp(domain(p, &m->chan[k].c)->label, d->label) == 0)
+            return device;
+    return d ? d->label : device;
+}
+
 static void row(struct page *p, const struct jm_survey_meter *m, size_t i, const char *name, size_t devices)
 {
     const struct jm_survey_channel *c = &m->chan[i];
-    char means[64], period[24], now[24], left[64];
+    char means[64], period[24], now[24], left[96];
     size_t start = p->out->len;
     const char *boundary = jm_boundary_name((int)c->boundary);
     bool scope = c->c.scope[0] && strcmp(c->c.scope, "gpu") != 0 && !strstr(name, c->c.scope);
     now_text(p, m, i, devices, now);
     period_text(&c->c, period);
-    snprintf(left, sizeof left, "%.40s%s%.15s%s", name, scope ? " (" : "", scope ? c->c.scope : "",
+    snprintf(left, sizeof left, "%.57s%s%.15s%s", name, scope ? " (" : "", scope ? c->c.scope : "",
              scope ? ")" : "");
-    jm_str_addf(p->out, "    %-25.25s ", left);
+    if (strlen(left) > 25) { /* a line of its own, rather than half of it */
+        jm_str_addf(p->out, "    %s\n", left);
+        start = p->out->len;
+        left[0] = '\0';
+    }
+    jm_str_addf(p->out, "    %-25s ", left);
     jm_str_addf(p->out, "%-8.8s ", c->added ? boundary : "never");
     jm_str_addf(p->out, "%-20.20s ", jm_channel_meaning(&c->c, means));
     jm_str_addf(p->out, "%8s %11s", period, now);
@@ -191,12 +209,12 @@ static void block(struct page *p, const struct jm_survey_meter *m, size_t first,
         snprintf(key, sizeof key, "gpu.%.20s.name", a->label + 4);
         name = fact_of(m, key);
     }
+    const char *from = name_of(p, m, first, last_end, a), *to = name_of(p, m, last, last_end, b);
     if (count > 1 && a && b)
-        snprintf(title, sizeof title, "%s to %s: %zu alike%s%s", a->label, b->label, count, name ? ", " : "",
+        snprintf(title, sizeof title, "%s to %s: %zu alike%s%s", from, to, count, name ? ", " : "",
                  name ? name : "");
     else
-        snprintf(title, sizeof title, "%s%s%s", a ? a->label : m->chan[first].c.device, name ? ": " : "",
-                 name ? name : "");
+        snprintf(title, sizeof title, "%s%s%s", from, name ? ": " : "", name ? name : "");
     jm_str_addf(p->out, "  %.78s\n", title);
     for (size_t i = first; i < end; i++)
         if (energy(&m->chan[i]))
@@ -213,6 +231,12 @@ static bool repeated(const struct jm_survey_meter *m, size_t i)
     return false;
 }
 
+/* "nvml", or what an entry of the configuration calls itself. */
+static const char *title_of(const struct jm_survey_meter *m)
+{
+    return m->conf ? m->conf->name : m->ops->name;
+}
+
 static void channels(struct page *p, const struct jm_survey_meter *m)
 {
     jm_str_addf(p->out,
@@ -222,10 +246,13 @@ static void channels(struct page *p, const struct jm_survey_meter *m)
         size_t count = 1, last = i, end = device_end(m, i);
         next = end;
         if (end - i == 1) { /* one quantity: its domain names it */
-            const struct jm_domain *d = domain(p, &m->chan[i].c);
-            char name[128];
-            snprintf(name, sizeof name, "%s%s", d ? d->label : m->chan[i].c.device,
-                     repeated(m, i) ? " (mirror)" : "");
+            const char *of = name_of(p, m, i, end, domain(p, &m->chan[i].c));
+            char name[160];
+            size_t n = m->conf ? strlen(title_of(m)) : 0;
+            bool own = n && strcmp(of, title_of(m)) == 0 && m->n_chan > 1,
+                 part = n && strncmp(of, title_of(m), n) == 0 && of[n] == '/';
+            snprintf(name, sizeof name, "%s%s%s%s", part ? of + n + 1 : of, own ? " " : "",
+                     own ? m->chan[i].c.name : "", !part && repeated(m, i) ? " (mirror)" : "");
             if (energy(&m->chan[i]))
                 row(p, m, i, name, 1);
             continue;
@@ -239,12 +266,6 @@ static void channels(struct page *p, const struct jm_survey_meter *m)
     }
 }
 
-/* "nvml", or what an entry of the configuration calls itself. */
-static const char *title_of(const struct jm_survey_meter *m)
-{
-    return m->conf ? m->conf->name : m->ops->name;
-}
-
 static void heading(struct page *p, const struct jm_survey_meter *m)
 {
     struct jm_str text;
@@ -254,11 +275,12 @@ static void heading(struct page *p, const struct jm_survey_meter *m)
     jm_str_wrap(&text, jm_span_of(m->ops->summary), n + 2, WIDTH);
     jm_str_addf(p->out, "\n%s%s%s", p->bold, title_of(m), p->end);
     jm_str_adds(p->out, text.len > n ? text.buf + n : "\n"); /* escape codes take no room: wrapped apart */
-    jm_str_release(&text);
     jm_str_adds(p->out, "  ");
-    if (m->simulated && !strstr(m->probe.reason, "SIMULATED"))
-        jm_str_adds(p->out, "SIMULATED: ");
-    jm_str_wrap(p->out, jm_span_of(m->probe.reason), 2, WIDTH);
+    jm_str_reset(&text); /* as one text: what does not begin at the margin would begin a line */
+    jm_str_addf(&text, "%s%s", m->simulated && !strstr(m->probe.reason, "SIMULATED") ? "SIMULATED: " : "",
+                m->probe.reason);
+    jm_str_wrap(p->out, jm_str_span(&text), 2, WIDTH);
+    jm_str_release(&text);
 }
 
 static void readable(struct page *p, const struct jm_survey_meter *m)

@@ -34,6 +34,7 @@ struct scan {
     double t0, t1;
     double period; /* s, 0: not known */
     double per_count;
+    double step; /* J by which the register moves at once: one count, or many of a coarse one */
     double max_watts;
     struct jm_edge edge[2];
     struct jm_variogram fine, coarse;
@@ -172,11 +173,12 @@ static enum step advance(struct scan *s, const struct jm_reading *a, const struc
     const struct jm_channel *c = s->c;
     double dt = jm_seconds_between(b->t1, a->t0) + 2 * s->period;
     double most = s->max_watts * dt;
+    double seen = most + s->step; /* two readings of a moment may have a whole step between them */
     if (c->flags & JM_CHF_DOUBLE) {
         double d = as_double(b->value) - as_double(a->value);
         if (!isfinite(d) || d < 0)
             return STEP_RESET;
-        if (c->sane_max > 0 && d * s->per_count > most)
+        if (c->sane_max > 0 && d * s->per_count > seen)
             return STEP_JUMP;
         s->cum_double += d;
         return STEP_FORWARD;
@@ -190,7 +192,7 @@ static enum step advance(struct scan *s, const struct jm_reading *a, const struc
     if (wrap && m == 0)
         return STEP_RESET;
     uint64_t d = wrap ? m - from + to : to - from;
-    if ((double)d * s->per_count > most && (wrap || c->sane_max > 0))
+    if ((double)d * s->per_count > seen && (wrap || c->sane_max > 0))
         return wrap ? STEP_RESET : STEP_JUMP;
     s->cum += d;
     return wrap ? STEP_WRAP : STEP_FORWARD;
@@ -266,8 +268,11 @@ static double rest_of_window(const struct scan *s, const struct jm_reading *r, s
 {
     double sum = 0;
     for (size_t k = i + 1; k < n && r[k].t1 <= t1; k++) {
-        struct scan one = {
-            .c = s->c, .period = s->period, .per_count = s->per_count, .max_watts = s->max_watts};
+        struct scan one = {.c = s->c,
+                           .period = s->period,
+                           .per_count = s->per_count,
+                           .step = s->step,
+                           .max_watts = s->max_watts};
         if (r[k].status != JM_S_OK || r[k - 1].status != JM_S_OK || r[k].t0 < r[k - 1].t0)
             continue;
         enum step st = advance(&one, &r[k - 1], &r[k]);
@@ -384,6 +389,8 @@ int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, si
     struct scan s = {.c = c, .origin = t0, .t1 = jm_seconds_between(t1, t0), .per_count = per_count(c)};
     struct seen w = {.zero = true};
     s.max_watts = c->sane_max > 0 ? c->sane_max : SANE_WATTS;
+    /* a register of 0.1 kWh moves by many counts of its channel at once */
+    s.step = isfinite(c->offset_tol) && c->offset_tol > s.per_count ? c->offset_tol : s.per_count;
     s.period = find_period(c, r, n);
     s.edge[1].t = s.t1;
     look(&s, &w, r, n, t0, t1, out);
@@ -392,8 +399,6 @@ int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, si
     if (out->status != JM_S_OK)
         return 0;
     double stale = STALE_PERIODS * s.period > STALE_S ? STALE_PERIODS * s.period : STALE_S;
-    /* a register of 0.1 kWh moves by many counts of its channel at once */
-    double step = isfinite(c->offset_tol) && c->offset_tol > s.per_count ? c->offset_tol : s.per_count;
     if (!w.prev)
         fail(out, w.bad != JM_S_OK ? w.bad : JM_S_ABSENT, NAN, "The counter was never read.");
     else if (w.slept)
@@ -406,12 +411,12 @@ int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, si
              "There is no reading after the end of the window.");
     else if (s.longest_still > stale && w.zero)
         fail(out, JM_S_ABSENT, NAN, "The counter stood at 0 throughout: nothing is behind it.");
-    else if (s.longest_still > stale && step < s.longest_still * STALE_WATTS)
+    else if (s.longest_still > stale && s.step < s.longest_still * STALE_WATTS)
         fail(out, JM_S_STALE, w.lower, "The counter did not move for %.1f s of a window of %.1f s.",
              s.longest_still, s.t1);
-    else if (step > s.per_count && !(w.lower >= COARSE_STEPS * step))
+    else if (s.step > s.per_count && !(w.lower >= COARSE_STEPS * s.step))
         fail(out, JM_S_BELOW_RESOLUTION, w.lower,
-             "The counter comes in steps of %.6g J and passed fewer than %d of them in %.3f s.", step,
+             "The counter comes in steps of %.6g J and passed fewer than %d of them in %.3f s.", s.step,
              COARSE_STEPS, s.t1);
     else if (s.n_inside < 2)
         fail(out, JM_S_BELOW_RESOLUTION, w.lower,
@@ -419,8 +424,8 @@ int jm_energy_counter(const struct jm_channel *c, const struct jm_reading *r, si
              (long long)s.n_inside, s.t1);
     else {
         finish(&s, out);
-        if (step > s.per_count) /* each end is somewhere in its step */
-            out->u = hypot(out->u, step / sqrt(6));
+        if (s.step > s.per_count) /* each end is somewhere in its step */
+            out->u = hypot(out->u, s.step / sqrt(6));
     }
     return 0;
 }

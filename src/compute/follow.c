@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "compute/observe.h"
 #include "compute/reconcile.h"
 
 #include "base/banned.h"
@@ -25,8 +26,8 @@ static bool resample(const struct jm_channel *c, const struct jm_readings *r, in
         if (at + 1 >= r->n || r->v[at].t1 > t || r->v[at].status != JM_S_OK || r->v[at + 1].status != JM_S_OK)
             continue;
         double x = jm_channel_value(c, r->v[at].value), y = jm_channel_value(c, r->v[at + 1].value),
-               span = (double)(r->v[at + 1].t1 - r->v[at].t1);
-        v[i] = span > 0 ? x + (y - x) * (double)(t - r->v[at].t1) / span : x;
+               span = jm_seconds_between(r->v[at + 1].t1, r->v[at].t1);
+        v[i] = span > 0 ? x + (y - x) * jm_seconds_between(t, r->v[at].t1) / span : x;
         good++;
     }
     return good >= LEAST;
@@ -74,12 +75,14 @@ int jm_gauges_follow(const struct jm_run *run, const struct jm_channel *a, const
                      int64_t t0, int64_t t1, struct jm_follow *out, struct jm_err *err)
 {
     struct jm_readings ra = {0}, rb = {0};
-    size_t n = t1 > t0 ? (size_t)((t1 - t0) / STEP_NS) : 0;
+    int64_t span; /* of a hostile file it may be beyond all time */
+    if (__builtin_sub_overflow(t1, t0, &span))
+        span = INT64_MAX;
+    size_t n = t1 <= t0 ? 0 : span / STEP_NS < MOST ? (size_t)(span / STEP_NS) : MOST;
     *out = (struct jm_follow){.lag_s = NAN, .like = NAN, .like_0 = NAN, .swing_a = NAN, .swing_b = NAN};
-    n = n > MOST ? MOST : n;
     if (n < LEAST || a->kind != JM_CH_GAUGE || b->kind != JM_CH_GAUGE)
         return 0;
-    double *va = calloc(2 * n, sizeof *va), *vb = va + n;
+    double *va = calloc(2 * n, sizeof *va), *vb = va ? va + n : NULL;
     int rc = va ? jm_run_readings(run, a->id, t0, t1, &ra, err) : JM_ENOMEM;
     if (!rc)
         rc = jm_run_readings(run, b->id, t0, t1, &rb, err);

@@ -15,8 +15,9 @@
 
 #include "base/banned.h"
 
-#define COLUMNS 256
-#define GPUS    1024
+#define COLUMNS   256
+#define GPUS      1024
+#define MOST_DAYS 3660 /* midnights that a log without dates may pass */
 
 enum what { NONE, TIME, DEVICE, TILE, NAME, CURRENT, AVERAGE, ENERGY_J, ENERGY_UJ, LIMIT, WHATS };
 
@@ -219,8 +220,11 @@ static bool time_of_day(struct amd *a, struct jm_span s, int64_t *t)
     int64_t of_day = (h * 3600 + m * 60) * JM_NS_PER_S + ns, day = 86400 * JM_NS_PER_S;
     if (!a->no_date)
         a->day = a->base - a->base % day;
-    else if (of_day < a->of_day - day / 2)
+    else if (of_day < a->of_day - day / 2) {
+        if (a->day > a->base + MOST_DAYS * day)
+            return false; /* no clock, and no log, goes on like this */
         a->day += day;
+    }
     a->no_date = true;
     a->of_day = of_day;
     *t = a->day + of_day;

@@ -12,6 +12,7 @@
 
 #include "import/held.h"
 #include "import/ml_energy.h"
+#include "import/zeus_json.h"
 
 #include "base/banned.h"
 
@@ -185,7 +186,7 @@ static void request(struct jm_build *b, const struct jm_jtoken *doc)
     jm_build_request(b, &q);
 }
 
-/* Energies of one Zeus measurement by GPU; their sum, NAN: none. */
+/* Energies of one Zeus measurement by GPU; their sum, NAN: none, or a GPU without a number. */
 static double measurement(struct jm_build *b, const struct jm_jtoken *doc, const char *name,
                           const char *metric)
 {
@@ -194,36 +195,31 @@ static double measurement(struct jm_build *b, const struct jm_jtoken *doc, const
     struct jm_jiter it;
     char full[96], id[24];
     double e, sum = 0;
-    int n = 0;
+    int n = 0, n_part;
     if (!jm_jmember(b->f, doc, name, &m) || !jm_jmember(b->f, &m, "gpu_energy", &g) || g.type != JM_J_OBJECT)
         return NAN;
     jm_jiter_init(&it, b->f, &g);
     while (!b->rc && jm_jiter_next(&it, &key, &v, NULL) > 0)
-        if (jm_jtext(&key, id, sizeof id) && jm_jnum(&v, &e)) {
+        if (jm_jtext(&key, id, sizeof id)) {
             snprintf(full, sizeof full, "%s.gpu%s.energy", name, id);
+            n++;
+            if (!jm_jnum(&v, &e)) {
+                jm_build_env(b, "import.energy.none", "%s", full);
+                sum = NAN;
+                continue;
+            }
             jm_build_energy_claim(b, full, "", "sum", e, "J", "NVML counter", "gpu");
             if (e < 0)
                 jm_build_env(b, "import.negative", "%s: %.6g J", full, e);
             sum += e;
-            n++;
         }
-    if (n && metric[0]) {
+    if (n && metric[0] && isfinite(sum)) {
         snprintf(full, sizeof full, "%s, all GPUs", name);
         jm_build_energy_claim(b, full, metric, "sum", sum, "J", "NVML counters, added over the GPUs", "gpu");
     }
     for (size_t i = 0; i < 2; i++) {
-        struct jm_jtoken c;
-        double part = 0;
-        int k = 0;
-        if (!jm_jmember(b->f, &m, other[i], &c) || c.type != JM_J_OBJECT)
-            continue;
-        jm_jiter_init(&it, b->f, &c);
-        while (jm_jiter_next(&it, NULL, &v, NULL) > 0)
-            if (jm_jnum(&v, &e)) {
-                part += e;
-                k++;
-            }
-        if (k) {
+        double part = jm_zeus_joules(b->f, &m, other[i], &n_part);
+        if (isfinite(part)) {
             snprintf(full, sizeof full, "%s.%s", name, other[i]);
             jm_build_claim(b, full, "", "sum", part, "J", "RAPL, added over the packages");
             jm_build_env(b, "import.unused.host", "%s: %.6g J, in no figure of the file", full, part);
@@ -317,10 +313,9 @@ static void benchmark(struct ml *m, struct jm_build *b, const struct jm_jtoken *
     }
     bool steady = jm_jmember(b->f, doc, "steady_state_energy", &v);
     if (steady)
-        jm_build_window(b, 0, "steady state", s0 >= 0 ? s0 : t0,
-                        s0 >= 0 && s1 > s0 ? s1 - s0
-                        : sns              ? sns
-                                           : ns);
+        jm_build_window(b, 0, "steady state", s0 >= 0 ? s0 : t0, s0 >= 0 && s1 > s0 ? s1 - s0 : sns);
+    if (steady && !sns && !(s0 >= 0 && s1 > s0)) /* that of the whole benchmark would be another one's */
+        jm_build_missing(b, "duration", "the file does not say how long the steady state took");
     int last = b->window;
     jm_jiter_init(&it, b->f, doc);
     while (!b->rc && (rc = jm_jiter_next(&it, &key, &v, b->err)) > 0) {

@@ -5,25 +5,9 @@
 #include <stdio.h>
 
 #include "import/ml_energy.h"
+#include "import/zeus_json.h"
 
 #include "base/banned.h"
-
-/* Of one iteration; NAN: a GPU without a number. */
-static double gpus_of(const struct jm_build *b, const struct jm_jtoken *one, int *n)
-{
-    struct jm_jtoken list, v;
-    struct jm_jiter it;
-    double sum = 0, e;
-    *n = 0;
-    if (!jm_jmember(b->f, one, "gpu_energy", &list) || list.type != JM_J_OBJECT)
-        return NAN;
-    jm_jiter_init(&it, b->f, &list);
-    while (jm_jiter_next(&it, NULL, &v, NULL) > 0) {
-        sum += jm_jnum(&v, &e) ? e : NAN;
-        ++*n;
-    }
-    return *n ? sum : NAN;
-}
 
 void jm_ml_energy_images(struct jm_build *b, const struct jm_jtoken *doc)
 {
@@ -51,7 +35,7 @@ void jm_ml_energy_images(struct jm_build *b, const struct jm_jtoken *doc)
             jm_build_claim(b, "time", "duration", "sum", seconds, "s", "wall clock (time.time)");
         else
             jm_build_missing(b, "duration", "an iteration has no time");
-        e = gpus_of(b, &one, &gpus);
+        e = jm_zeus_joules(b->f, &one, "gpu_energy", &gpus);
         most = gpus > most ? gpus : most;
         if (isfinite(e)) {
             jm_build_energy_claim(b, "gpu_energy", "energy", "sum", e, "J",

@@ -10,7 +10,8 @@
 
 #include "base/banned.h"
 
-#define DEPTH 16
+#define DEPTH   16
+#define SAMPLES INT64_C(100000000000) /* three years of a trial */
 
 struct reading {
     struct jm_jsontok t;
@@ -37,9 +38,10 @@ static int stamps(struct reading *r)
             (rc = jm_jsontok_next(&r->t, &v, r->err)))
             return rc;
         if ((c.type != JM_J_STRING && c.type != JM_J_NUMBER) || jm_num_i64(c.raw, &count) ||
-            n.type != JM_J_NUMBER || jm_jtoken_i64(&n, &at) || at < 0 || v.type != JM_J_ARRAY_END)
+            n.type != JM_J_NUMBER || jm_jtoken_i64(&n, &at) || at < 0 || at > SAMPLES ||
+            v.type != JM_J_ARRAY_END)
             return wrong(r, "a timestamp is a counter and a number of samples");
-        r->trial.broken |= r->trial.stamps && count != before + 1;
+        r->trial.broken |= r->trial.stamps && (before == INT64_MAX || count != before + 1);
         before = count;
         r->trial.start = r->trial.stop;
         r->trial.stop = at;

@@ -32,6 +32,7 @@ static void energy(struct optimum *p, const struct jm_jtoken *phase, const char 
     const struct jm_ifile *f = p->b->f;
     struct jm_jtoken v;
     char unit[16] = "", key[48];
+    int have = 0;
     double gpu = number(f, phase, "energy.gpu"), total = number(f, phase, "energy.total"), sum = 0, e,
            per = number(f, phase, "efficiency.value");
     if (jm_jpath(f, phase, "energy.unit", &v))
@@ -47,6 +48,7 @@ static void energy(struct optimum *p, const struct jm_jtoken *phase, const char 
                                    : "CodeCarbon's GPU counters (NVML, amdsmi), end less start",
                               "gpu");
         sum += gpu;
+        have++;
     }
     for (size_t i = 0; i < 2; i++) {
         char path[24];
@@ -57,7 +59,8 @@ static void energy(struct optimum *p, const struct jm_jtoken *phase, const char 
         jm_build_claim(p->b, key, "", "sum", e, unit,
                        i ? "estimate: watts a DIMM" : "RAPL, or a model of the CPU's TDP and load");
         sum += e;
-        if (i && e > 0)
+        have++;
+        if (i && e > 0 && total > 0)
             jm_build_env(p->b, "import.modelled", "%s: ram, %.3g %% of the total, is watts a DIMM", name,
                          100 * e / total);
     }
@@ -65,7 +68,8 @@ static void energy(struct optimum *p, const struct jm_jtoken *phase, const char 
     if (isfinite(total))
         jm_build_energy_claim(p->b, key, known ? "energy" : "", "sum", total, unit,
                               "estimate: CPU, GPU and modelled memory", "design");
-    if (total > 0 && fabs(sum / total - 1) > 1e-3)
+    if (have == 3 && total > 0 &&
+        fabs(sum / total - 1) > 1e-3) /* where a part has no number they are no sum */
         jm_build_env(p->b, "import.parts", "%s: total %.6g %s, its parts together %.6g", name, total, unit,
                      sum);
     if (gpu < 0 || total < 0)

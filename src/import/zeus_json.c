@@ -9,8 +9,7 @@
 
 #include "base/banned.h"
 
-/* One energy, or the sum over {"0": 1.5, ...}. NAN: none, or a part without a number. */
-static double joules_of(const struct jm_ifile *f, const struct jm_jtoken *of, const char *name, int *n)
+double jm_zeus_joules(const struct jm_ifile *f, const struct jm_jtoken *of, const char *name, int *n)
 {
     struct jm_jtoken v, part;
     struct jm_jiter it;
@@ -18,10 +17,8 @@ static double joules_of(const struct jm_ifile *f, const struct jm_jtoken *of, co
     *n = 0;
     if (!jm_jmember(f, of, name, &v))
         return NAN;
-    if (jm_jnum(&v, &e)) {
-        *n = 1;
+    if (jm_jnum(&v, &e))
         return e;
-    }
     if (v.type != JM_J_OBJECT) {
         *n = v.type != JM_J_NULL; /* NaN, a text */
         return NAN;
@@ -46,7 +43,7 @@ static void window(struct jm_build *b, const struct jm_jtoken *m, const char *na
         jm_build_claim(b, "time", "duration", "sum", s, "s", "wall clock (time.time)");
     else
         jm_build_missing(b, "duration", "a measurement has no time");
-    e = joules_of(b->f, m, gpu, &n);
+    e = jm_zeus_joules(b->f, m, gpu, &n);
     if (n)
         jm_build_env(b, "import.gpus", "%d", n);
     if (isfinite(e))
@@ -59,7 +56,7 @@ static void window(struct jm_build *b, const struct jm_jtoken *m, const char *na
     if (e == 0 && timed)
         jm_build_env(b, "import.below_resolution", "%s: 0 J in %.4g s", name, s);
     for (size_t i = 0; i < sizeof host / sizeof host[0]; i++) {
-        e = joules_of(b->f, m, host[i], &n);
+        e = jm_zeus_joules(b->f, m, host[i], &n);
         if (!isfinite(e))
             continue;
         jm_build_claim(b, host[i], "", "sum", e, "J", i < 2 ? "RAPL, added over the packages" : "rails");

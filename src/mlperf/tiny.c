@@ -154,7 +154,8 @@ struct trials {
     struct jm_tiny_result *r;
     const struct jm_tiny_dir *d;
     struct jm_tiny_trial at;
-    int64_t n; /* samples of the trial */
+    int64_t n;   /* samples of the trial */
+    double last; /* the last good one, for a lost one */
 };
 
 static struct jm_tiny_window *add_window(struct jm_tiny_result *r, const struct jm_tiny_dir *d, int number)
@@ -188,24 +189,24 @@ static struct jm_tiny_window *add_window(struct jm_tiny_result *r, const struct 
     return w;
 }
 
-/* Whole samples are all that is known of the edges, so that both figures are the same sum. */
+/* Whole samples are all that is known of the edges: both figures differ by lost samples alone. */
 static void close_trial(struct trials *k)
 {
     struct jm_tiny_result *r = k->r;
     if (!r->n_window || !r->has_samples)
         return;
     struct jm_tiny_window *w = &r->window[r->n_window - 1];
-    if (k->at.stamps >= 2 && k->at.stop <= k->n && k->at.stop > k->at.start) {
-        w->proper_uj = w->published_uj;
-    } else {
+    if (k->at.stamps < 2 || k->at.stop > k->n || k->at.stop <= k->at.start) {
         w->published_uj = w->proper_uj = NAN;
         snprintf(r->why, sizeof r->why,
                  k->at.stamps < 2 ? "Trial %d of results.json has no two edges."
                                   : "The edges of trial %d do not lie in its samples.",
                  k->at.number);
     }
-    if (w->inferences > 0)
-        w->published_per = w->proper_per = w->published_uj / w->inferences;
+    if (w->inferences > 0) {
+        w->published_per = w->published_uj / w->inferences;
+        w->proper_per = w->proper_uj / w->inferences;
+    }
 }
 
 static int on_trial(void *self, const struct jm_tiny_trial *t, struct jm_err *err)
@@ -215,13 +216,14 @@ static int on_trial(void *self, const struct jm_tiny_trial *t, struct jm_err *er
     close_trial(k);
     k->at = *t;
     k->n = 0;
+    k->last = NAN;
     struct jm_tiny_window *w = add_window(r, k->d, t->number);
     if (!w)
         return nomem(r->dir, err);
     r->has_samples = true;
     w->start_s = (double)t->start / JM_TINY_TRIAL_HZ;
     w->end_s = (double)t->stop / JM_TINY_TRIAL_HZ;
-    w->published_uj = 0;
+    w->published_uj = w->proper_uj = 0;
     if (t->inferences > 0)
         w->inferences = t->inferences;
     r->n_edges += t->stamps;
@@ -238,11 +240,14 @@ static int on_trial_sample(void *self, int64_t i, double uj)
     k->n = i + 1;
     k->r->samples++;
     k->r->dropped += isnan(uj);
+    if (!isnan(uj))
+        k->last = uj;
     if (i >= k->at.start && i < k->at.stop) {
         w->samples++;
         w->dropped += isnan(uj);
         if (!isnan(uj))
             w->published_uj += uj;
+        w->proper_uj += k->last;
     }
     return 0;
 }

@@ -44,6 +44,8 @@ static const struct {
             {"10YNO-3--------J", "NO-3"}, {"10YNO-4--------9", "NO-4"}, {"10Y1001A1001A48H", "NO-5"},
             {"10Y1001A1001A73I", "IT-NO"}};
 
+#define SEQUENCES 9 /* auctions of one day; there are three */
+
 struct entry {
     int64_t t0, t1;
     double v;
@@ -168,8 +170,9 @@ static int text(struct doc *d, struct jm_span name, bool interval, struct jm_spa
     } else if (interval && (jm_span_is(name, "start") || jm_span_is(name, "end"))) {
         return jm_factor_time(s, false, jm_span_is(name, "start") ? &d->start : &d->end, err);
     } else if (jm_span_is(name, "classificationSequence_AttributeInstanceComponent.position")) {
-        if (jm_num_i64(s, &d->sequence))
-            return jm_err_set(err, JM_EPARSE, "ENTSO-E: a sequence that is no number");
+        if (jm_num_i64(s, &d->sequence) || d->sequence < 1 || d->sequence > SEQUENCES)
+            return jm_err_set(err, JM_EPARSE, "ENTSO-E: a sequence that is no number from 1 to %d",
+                              SEQUENCES);
     } else if (jm_span_is(name, "position")) {
         if (jm_num_i64(s, &d->position))
             return jm_err_set(err, JM_EPARSE, "ENTSO-E: a position that is no number");

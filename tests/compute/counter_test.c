@@ -366,6 +366,27 @@ static void jump(void **state)
     near(e.lower_bound, 2970, 1e-6);
 }
 
+/* A register of whole kWh (3.6 MJ, 36000 counts of 100 J) behind 20 kW: a step every 180 s, whose two
+ * readings stand 1 s apart. 100 kW are allowed, which is 0.1 MJ in that second, and the step is no jump.
+ * Three of them are too few for a value. Two kWh at once are one that nothing made. */
+static void coarse_step(void **state)
+{
+    (void)state;
+    struct jm_channel c = {.kind = JM_CH_COUNTER,
+                           .unit = JM_U_J,
+                           .scale10 = 2,
+                           .gain_tol = NAN,
+                           .offset_tol = 3.6e6,
+                           .sane_max = 100e3};
+    for (int step = 1; step <= 2; step++) {
+        n = 0;
+        for (int t = 0; t <= 720; t++)
+            put(t * S, (uint64_t)(t / 180 * 36000 * step));
+        struct jm_energy e = energy(&c, 60 * S, 600 * S);
+        is(&e, step == 1 ? JM_S_BELOW_RESOLUTION : JM_S_IMPLAUSIBLE);
+    }
+}
+
 static void arguments(void **state)
 {
     (void)state;
@@ -441,6 +462,7 @@ int main(void)
         cmocka_unit_test(lost),
         cmocka_unit_test(suspended),
         cmocka_unit_test(jump),
+        cmocka_unit_test(coarse_step),
         cmocka_unit_test(arguments),
         cmocka_unit_test(step_in_the_edge),
         cmocka_unit_test(mirrored),

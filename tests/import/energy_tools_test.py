@@ -404,6 +404,10 @@ class Zeus(Files):
                                                          {"power_limit": 300, "energy": 11000.5, "time": 45.0}]}), "zeus")
         self.assertEqual([w["name"] for w in self.shown["windows"]], ["power limit 400 W", "power limit 300 W"])
         self.value("energy", "gpu", 11000.5, "declared", 1)
+        # the energy of a limit is that of all GPUs (Measurement.total_energy): 3200 W are eight, and no more than one can draw
+        self.load(self.write("p8.json", {"measurements": [{"power_limit": 400, "energy": 128000.5, "time": 40.0}]}), "zeus")
+        self.assertNotIn("import.gpus", self.env)
+        self.assertNotIn("energy.power", self.found)
         m["gpu_energy"]["1"] = None
         self.load(self.write("n.json", m), "zeus")
         self.assertEqual(self.results("energy", "gpu"), [])
@@ -460,6 +464,10 @@ class MlEnergy(Files):
         self.load(self.write("b.json", doc), "ml-energy")
         for silent in ("energy.power", "window.short"):
             self.assertNotIn(silent, self.found)
+        doc["duration"] = 60.0  # of the whole: how long the steady state took is not said by it
+        self.load(self.write("c.json", doc), "ml-energy")
+        self.assertEqual(self.shown["windows"][0]["seconds"], 60)
+        self.assertLess(self.shown["windows"][1]["seconds"], 1e-6)
 
     def test_results(self):
         """The counters' energy beside that of the samples, each held until the next: 375.5 x 19.9 + 500 x 60 + 375 x 20.1."""
@@ -487,6 +495,9 @@ class MlEnergy(Files):
         self.assertIn("energy.tokens_floor", self.changed(steady_state_energy_per_token=30000.0))
         self.assertIn("energy.parts", self.changed(entire_benchmark_measurement={"time": 100.0, "gpu_energy": {"0": 20000.0}}))
         self.assertIn("energy.negative", self.changed(steady_state_measurement={"time": 60.0, "gpu_energy": {"0": -5.0}}))
+        found = self.changed(entire_benchmark_measurement={"time": 100.0, "gpu_energy": {"0": 45000.0, "1": None}})
+        self.assertIn("gpu1", found["energy.missing"]["evidence"])  # one GPU's is not that of both
+        self.assertFalse([r for r in self.results("energy", "gpu") if r["provenance"] == "declared" and r["value"] == 45000])
         found = self.changed(steady_state_measurement={"time": 60.0, "gpu_energy": {"0": 30000.0}, "cpu_energy": {"0": 4000.0}})
         self.assertIn("4000 J", found["energy.unused"]["evidence"])
         self.assertNotIn("energy.without_host", found)
@@ -550,6 +561,11 @@ class Optimum(Files):
         self.load(self.write("benchmark_report.json", self.doc(decode=-0.01, tokens=700000)["report"]), "optimum-benchmark")
         self.assertIn("less a prefill", self.found["energy.negative"]["evidence"])
         self.assertNotIn("energy.denominator", self.found)
+        self.assertNotIn("energy.parts", self.found)
+        d = self.doc()
+        d["report"]["prefill"]["energy"]["ram"] = None  # then the others are no sum, and contradict nothing
+        self.load(self.write("part.json", d), "optimum-benchmark")
+        self.assertNotIn("energy.parts", self.found)
 
 
 class AiEnergyScore(Files):

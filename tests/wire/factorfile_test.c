@@ -249,6 +249,7 @@ static void entsoe_auctions(void **state)
     /* twice the same auction, and not the same price: nobody can say which */
     refused(PRICES(SERIES("", "PT60M", PRICE("1", "100")) SERIES("", "PT60M", PRICE("1", "90"))),
             JM_ECONFLICT, "two rows say");
+    refused(PRICES(SERIES(SEQUENCE("10"), "PT60M", PRICE("1", "100"))), JM_EPARSE, "from 1 to 9");
 }
 
 static void uk(void **state)
