@@ -320,6 +320,22 @@ class Racks(Base):
                 if state == "absent":
                     self.assertIn('no part "1" here; it calls its parts A1, A2', m["reason"])
 
+    def test_text(self):
+        """Each part of a node has its own name in the text, whole, and what is simulated says so beside its address."""
+        t, _ = small()
+        ids = ("HGX_Chassis_0_TotalGPU_Power_0", "PWR_CPU0", "PWR_CPU1")
+        t["/redfish/v1"].update(Vendor="JOULEMARK", Product="BMC (SIMULATED)")
+        t[CHASSIS + "1"] = {"Id": "1", "Power": {"@odata.id": CHASSIS + "1/Power"}, "Sensors": {"@odata.id": CHASSIS + "1/Sensors"}}
+        t[CHASSIS + "1/Sensors"] = {"Members": [{"@odata.id": f"{CHASSIS}1/Sensors/{i}"} for i in ids]}
+        for k, i in enumerate(ids):
+            t[f"{CHASSIS}1/Sensors/{i}"] = {"Id": i, "Name": i, "ReadingType": "Power", "ReadingUnits": "W", "Reading": 80 + k}
+        with Server(t, tls=False) as s:
+            r = self.run_it("meters", "--no-measure", "-m", "bmc", "--config", self.config(s, "login: none", "parts: all", user=None))
+        self.assertIn("\n  SIMULATED: redfish at http://", r.stdout)
+        self.assertLessEqual(max(map(len, r.stdout.splitlines())), 80)
+        for name in "HGX_Chassis_0_TotalGPU", "PWR_CPU0", "PWR_CPU1", "bmc power ":
+            self.assertEqual(r.stdout.count("    " + name), 1, r.stdout)
+
     def test_slow_but_alive(self):
         """Forty resources at a third of a second each take longer than three timeouts; the figure that counts comes first."""
         t, _ = small()
