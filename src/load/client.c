@@ -22,6 +22,10 @@ int jm_client_init(struct jm_client *c, const struct jm_load_cfg *cfg, struct jm
     jm_str_init(&c->auth);
     c->connect_ns = cfg->connect_ns > 0 ? cfg->connect_ns : 10 * JM_NS_PER_S;
     c->header_ns = cfg->header_ns > 0 ? cfg->header_ns : 120 * JM_NS_PER_S;
+    c->ask_ns = cfg->header_ns > 0 ? cfg->header_ns : 30 * JM_NS_PER_S;
+    if (c->ask_ns <
+        JM_CLIENT_ASK_LEAST) /* a limit that is meant for load is none for finding out who is there */
+        c->ask_ns = JM_CLIENT_ASK_LEAST;
     c->stall_ns = cfg->stall_ns > 0 ? cfg->stall_ns : 60 * JM_NS_PER_S;
     c->total_ns = cfg->total_ns > 0 ? cfg->total_ns : 600 * JM_NS_PER_S;
     if (cfg->api_key && *cfg->api_key)
@@ -267,11 +271,11 @@ int jm_client_fetch(struct jm_client *c, const char *method, const char *path, s
     if (c->curl)
         return jm_curl_fetch(c, method, path, body, timeout_ns, out, err);
     jm_str_init(&request);
-    w.until = jm_clock_mono(&w.clock) + (timeout_ns > 0 ? timeout_ns : c->connect_ns + 30 * JM_NS_PER_S);
     int rc = jm_client_request(c, method, path, false, body, &request, err);
     if (rc == 0)
         rc = jm_target_connect(&c->target, c->connect_ns, &w.fd, err);
     if (rc == 0) {
+        w.until = jm_clock_mono(&w.clock) + (timeout_ns > 0 ? timeout_ns : c->ask_ns);
         c->local = jm_target_is_local(w.fd);
         if (c->tls)
             rc = tls_start(&w, err);

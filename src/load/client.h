@@ -12,6 +12,8 @@
 #include "base/tls.h"
 #include "wire/http1.h"
 
+#define JM_CLIENT_ASK_LEAST (3 * JM_NS_PER_S)
+
 struct jm_client {
     struct jm_target target;
     const struct jm_tls_ops *tls; /* NULL: http */
@@ -21,6 +23,8 @@ struct jm_client {
     char proxy_host[160];           /* "host:port", without user and password */
     struct jm_str auth;             /* "Bearer ...", empty: none */
     int64_t connect_ns, header_ns, stall_ns, total_ns;
+    int64_t
+        ask_ns; /* to the answer of what is asked before the load: the header's limit if given, else 30 s */
     bool local; /* known after the first connection */
     enum jm_load_http http;
 };
@@ -43,7 +47,8 @@ struct jm_reply {
 void jm_reply_init(struct jm_reply *r);
 void jm_reply_release(struct jm_reply *r);
 /* One request on a connection of its own. 0 for any complete answer, whatever its status; JM_ENET,
- * JM_ETIMEOUT, JM_ETLS, JM_EPARSE with a sentence otherwise. timeout_ns 0: connect + 30 s. */
+ * JM_ETIMEOUT, JM_ETLS, JM_EPARSE with a sentence otherwise. timeout_ns: from the connection to the end of
+ * the answer, by libcurl with the connection; 0: ask_ns, by libcurl connect_ns + ask_ns. */
 int jm_client_fetch(struct jm_client *c, const char *method, const char *path, struct jm_span body,
                     int64_t timeout_ns, struct jm_reply *out, struct jm_err *err);
 /* The same by libcurl (curl_fetch.c); what jm_client_fetch() does where c->curl is set. */

@@ -97,7 +97,7 @@ int jm_curl_fetch(struct jm_client *c, const char *method, const char *path, str
     struct fetch f = {.over = {.why = JM_LOST_RESET}};
     struct jm_str wire, headers, url;
     struct jm_split split;
-    int64_t limit = timeout_ns > 0 ? timeout_ns : c->connect_ns + 30 * JM_NS_PER_S;
+    int64_t limit = timeout_ns > 0 ? timeout_ns : c->connect_ns + c->ask_ns;
     jm_str_init(&wire);
     jm_str_init(&headers);
     jm_str_init(&url);

@@ -279,8 +279,7 @@ static int probe(const struct jm_prompts *p, struct jm_span text, struct jm_span
     if (rc == 0)
         rc = jm_dialect_path(p->reader->row->path_whole, p->model, &path, err);
     if (rc == 0)
-        rc = jm_client_fetch(p->client, "POST", path.buf, jm_str_span(&body),
-                             p->client->connect_ns + p->client->header_ns, &r, err);
+        rc = jm_client_fetch(p->client, "POST", path.buf, jm_str_span(&body), p->client->header_ns, &r, err);
     if (rc == 0 && (r.status < 200 || r.status > 299))
         rc = jm_reply_error(p->client, &r, "a request that only finds out how prompts are counted", err);
     if (rc == 0) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "load/book.h"
+#include "load/client.h"
 
 /* --- connections that are about to be closed
  * -------------------------------------------------------------------------------------------------------- */
@@ -531,6 +532,22 @@ static void out_of_files(void **state)
     mock_stop(m);
 }
 
+/* What is asked before the load is waited for as long as the header's limit says, which is not so short that
+ * a busy engine could not say its name in it. */
+static void limit_to_what_is_asked_first(void **state)
+{
+    static const int64_t given[] = {0, MS, 5000 * MS, 90000 * MS}, want[] = {30000, 3000, 5000, 90000};
+    (void)state;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        struct jm_load_cfg cfg = {.url = "http://127.0.0.1:9", .header_ns = given[i]};
+        struct jm_client c;
+        struct jm_err err;
+        assert_int_equal(jm_client_init(&c, &cfg, &err), 0);
+        assert_int_equal(c.ask_ns, want[i] * MS);
+        jm_client_release(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -542,6 +559,7 @@ int main(void)
         cmocka_unit_test(events_of_a_megabyte),
         cmocka_unit_test(ten_thousand_refusals),
         cmocka_unit_test(out_of_files),
+        cmocka_unit_test(limit_to_what_is_asked_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
