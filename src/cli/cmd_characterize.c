@@ -103,7 +103,8 @@ static int passport(struct jm_cli *cli, const struct opts *o, const char *path, 
 }
 
 /* What is loaded, how, and what that is called in the run. */
-static int play(struct jm_cli *cli, struct jm_session *s, const struct opts *o, struct jm_err *err)
+static int play(struct jm_cli *cli, struct jm_session *s, const struct opts *o, int64_t seed,
+                struct jm_err *err)
 {
     bool engine = o->load != NULL;
     char text[320];
@@ -113,7 +114,7 @@ static int play(struct jm_cli *cli, struct jm_session *s, const struct opts *o, 
                                 .shortest = engine ? ENGINE_SHORTEST : SHORTEST,
                                 .longest = engine ? ENGINE_LONGEST : LONGEST,
                                 .rest = 3 * JM_NS_PER_S,
-                                .seed = (uint64_t)(o->seed >= 0 ? o->seed : 1)};
+                                .seed = (uint64_t)seed};
     double length = (double)(2 * plan.rest + plan.steps * (plan.shortest + plan.longest)) / 1e9;
     jm_recorder_env(s->rec, "steps.load", engine ? "engine" : "cpu");
     if (engine)
@@ -132,6 +133,7 @@ static int play(struct jm_cli *cli, struct jm_session *s, const struct opts *o, 
                                   .model = o->model,
                                   .key = o->key_env ? getenv(o->key_env) : NULL,
                                   .concurrency = (int)o->concurrency,
+                                  .seed = (uint64_t)seed,
                                   .log = &cli->log};
     int64_t answered;
     int rc = jm_stepload_new(&cfg, &l, err);
@@ -155,7 +157,7 @@ static int record(struct jm_cli *cli, const struct opts *o, const char *path, st
     so.force = o->force;
     so.no_edge = true;
     so.sample_hz = POLL_HZ;
-    so.seed = o->seed;
+    so.seed = jm_session_seed(o->seed); /* one for the steps, the prompts and resampling */
     so.label = "characterize";
     int rc = jm_signals_catch(err);
     if (rc)
@@ -169,7 +171,7 @@ static int record(struct jm_cli *cli, const struct opts *o, const char *path, st
     if (!rc)
         rc = jm_recorder_start(s.rec, err);
     if (!rc)
-        rc = play(cli, &s, o, err);
+        rc = play(cli, &s, o, so.seed, err);
     s.begun = !rc || rc == JM_ESTATE; /* what could not begin leaves no file */
     rc = jm_session_finish(&s, rc, err);
     jm_session_release(&s);
@@ -216,7 +218,7 @@ static const struct jm_opt table[] = {
     {"steps", 0, JM_OPT_INT, offsetof(struct opts, steps), 8, 2000, .help = "Steps of load.",
      .deflt = "60; with --load 30"},
     {"seed", 0, JM_OPT_INT, offsetof(struct opts, seed), 0, 9e15,
-     .help = "Seed of the lengths of the steps."},
+     .help = "Of the lengths of the steps and of the prompts; the run keeps it.", .deflt = "drawn anew"},
     {"force", 0, JM_OPT_FLAG, offsetof(struct opts, force), .help = "Write over an existing run file."},
     JM_OPT_JSON,
     JM_OPTS_METER,

@@ -66,6 +66,8 @@ struct jm_hosts_opts {
 int jm_hosts_parse(struct jm_hosts *h, const char *text, struct jm_err *err);
 /* Starts on all, begins a window on all at one time, ends it, fetches, merges. path: the run file that was
  * made. Hosts that failed are said and stand in the run; an error is that none gave anything. */
+int jm_hosts_record(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
+                    struct jm_str *path, struct jm_err *err);
 /* The same around a recording of our own (bench, run; verb names the file where none is asked for): begun
  * before it, ended and merged behind it. out: the run to make; own: where ours goes, beside those of the
  * hosts. local: this host is among them. */
@@ -75,8 +77,6 @@ int jm_hosts_begin(struct jm_cli *cli, const struct jm_hosts_opts *o, const stru
 int jm_hosts_finish(struct jm_hosts *all, const struct jm_hosts_opts *o, const char *own, const char *out,
                     struct jm_err *err);
 void jm_hosts_free(struct jm_hosts *all);
-int jm_hosts_record(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
-                    struct jm_str *path, struct jm_err *err);
 /* The other side. */
 int jm_hosts_serve(struct jm_cli *cli, const struct jm_session_opts *o, const struct jm_opt_list *engine,
                    struct jm_err *err);

@@ -106,11 +106,11 @@ struct jm_session {
 
 /* VERB-20261129-150800.jmr, UTC: the name of a run file that was not given one. */
 int jm_session_default_path(const char *verb, int64_t real_ns, struct jm_str *out, struct jm_err *err);
+/* The seed that was given, else one drawn anew, short enough to be typed again. */
+int64_t jm_session_seed(int64_t given);
 /* Creates the run file and opens the meters. verb names the default file ("bench"); source says what is
  * recorded. mark: a socket for marks is made. No readable meter is said on standard error and is no failure
  * here. */
-/* The seed that was given, else one drawn anew, short enough to be typed again. */
-int64_t jm_session_seed(int64_t given);
 int jm_session_open(struct jm_session *s, struct jm_cli *cli, const struct jm_session_opts *o,
                     const char *verb, const char *source, const struct jm_meter_env *env, bool mark,
                     struct jm_err *err);

@@ -81,7 +81,7 @@ int jm_stepload_new(const struct jm_stepload_cfg *cfg, struct jm_stepload **out,
                                   .isl = ISL,
                                   .osl = OSL,
                                   .temperature = NAN,
-                                  .seed = 1,
+                                  .seed = cfg->seed,
                                   .ignore_eos = true,
                                   .log = cfg->log};
     int rc = jm_load_probe(&l->cfg, NULL, &l->at, err);

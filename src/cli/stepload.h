@@ -11,6 +11,7 @@ struct jm_stepload;
 struct jm_stepload_cfg {
     const char *url, *model, *api, *key; /* model, api, key: NULL */
     int concurrency;
+    uint64_t seed; /* of the prompts; each burst has the next one */
     const struct jm_log *log;
 };
 
