@@ -113,8 +113,12 @@ const char *jm_fmt_pm(char buf[JM_FMT], const struct jm_quantity *q)
         return buf;
     double f = prefix(rounded(q->value), q->unit, &p), half = (q->u.hi - q->u.lo) / 2 / f;
     /* smaller than the last digit shown: as a share */
-    if (q->value != 0 && half * f < 5e-4 * fabs(q->value)) {
-        snprintf(buf, JM_FMT, "± %.2g %%", 100 * half * f / fabs(q->value));
+    double percent = 100 * half * f / fabs(q->value);
+    if (q->value != 0 && percent < 0.05) {
+        if (percent > 0 && percent < 0.001)
+            snprintf(buf, JM_FMT, "± < 0.001 %%");
+        else
+            snprintf(buf, JM_FMT, "± %.2g %%", percent);
         return buf;
     }
     if (half >= 10 || half == 0)

@@ -200,6 +200,9 @@ static void numbers(void **state)
     q.u.lo = 3119900;
     q.u.hi = 3120100; /* 100 J of 3.12 MJ is 0.0032 % */
     assert_string_equal(jm_fmt_pm(b, &q), "± 0.0032 %");
+    q.u.lo = 3119998;
+    q.u.hi = 3120002; /* 0.000064 % */
+    assert_string_equal(jm_fmt_pm(b, &q), "± < 0.001 %");
 }
 
 /* Bounds of a histogram's bucket that are wide: no digit of them is lost. */
