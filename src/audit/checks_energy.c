@@ -171,6 +171,13 @@ int jm_check_partial(const struct jm_run *run, struct jm_report *r, struct jm_er
     return 0;
 }
 
+/* What a row comes from, for the evidence: imports do not always say it. */
+static const char *seen_by(const struct jm_report *r, const struct jm_energy_row *e)
+{
+    const struct jm_channel *c = &r->channels[e->channel];
+    return c->source[0] ? c->source : c->name;
+}
+
 int jm_check_counter_gauge(const struct jm_run *run, struct jm_report *r, struct jm_err *err)
 {
     (void)run;
@@ -203,8 +210,7 @@ int jm_check_counter_gauge(const struct jm_run *run, struct jm_report *r, struct
                               "silently taken",
                               device(r, a), a->joules, b->joules, 100 * (a->joules - b->joules) / mid);
         about(f, a->domain);
-        int rc = jm_finding_at(r, f, a->window, err, "%s against %s", r->channels[a->channel].source,
-                               r->channels[b->channel].source);
+        int rc = jm_finding_at(r, f, a->window, err, "%s against %s", seen_by(r, a), seen_by(r, b));
         if (rc)
             return rc;
     }
@@ -270,7 +276,7 @@ int jm_check_gaps(const struct jm_run *run, struct jm_report *r, struct jm_err *
                                                  "%s of %s has no data for %.3g s of %.3g s",
                                                  r->channels[e->channel].name, device(r, e), e->gap_s, s);
         about(f, e->domain);
-        int rc = jm_finding_at(r, f, e->window, err, "%s", r->channels[e->channel].source);
+        int rc = jm_finding_at(r, f, e->window, err, "%s", seen_by(r, e));
         if (rc)
             return rc;
     }
@@ -291,7 +297,7 @@ int jm_check_gain(const struct jm_run *run, struct jm_report *r, struct jm_err *
                               e->domain >= 0 && r->tree->d[e->domain].kind == JM_D_GPU
                                   ? " (published GPU boards read 0.87 to 1.15 of the true power)"
                                   : ""),
-            -1, err, "%s", r->channels[e->channel].source);
+            -1, err, "%s", seen_by(r, e));
     }
     return 0;
 }

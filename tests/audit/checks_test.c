@@ -406,10 +406,12 @@ static void conflict(void **state)
         syn_wall(&s, 200, -3, 13);
         syn_window(&s, JM_R_MEASURE, 0, 0, 10);
         end(&s, JM_PROFILE_SCREENING);
-        if (bad)
-            fires(&s, "energy.conflict", JM_SEV_WARNING);
-        else
+        if (bad) {
+            fires(&s, "energy.conflict", JM_SEV_WARNING); /* the channels name no source */
+            assert_string_equal(syn_finding(&s, "energy.conflict")->evidence, "energy against power.average");
+        } else {
             silent(&s, "energy.conflict");
+        }
         assert_int_equal(of(&s, "energy", JM_B_GPU, 0), bad ? JM_V_FINDINGS : JM_V_VALID);
         assert_int_equal(of(&s, "energy", JM_B_WALL, 0), JM_V_VALID);
         assert_true(fabs(syn_value(&s, "energy.by_gauge", JM_B_GPU, 0) - (bad ? 1200 : 1040)) < 0.1);
