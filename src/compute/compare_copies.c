@@ -99,15 +99,25 @@ static int by_value(const void *a, const void *b)
     return (p > q) - (p < q);
 }
 
+/* How many are below v, or v itself. */
+static size_t below(uint64_t v, bool or_same, const uint64_t *sorted, size_t n)
+{
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (sorted[mid] < v || (or_same && sorted[mid] == v))
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 /* How much seeing v tells, bits: v is one of n steps, sorted. */
 static double bits(uint64_t v, const uint64_t *sorted, size_t n)
 {
-    const uint64_t *p = bsearch(&v, sorted, n, sizeof v, by_value), *q = p + 1;
-    while (p > sorted && p[-1] == v)
-        p--;
-    while (q < sorted + n && *q == v)
-        q++;
-    return log2((double)n / (double)(q - p));
+    size_t same = below(v, true, sorted, n) - below(v, false, sorted, n);
+    return log2((double)n / (double)same);
 }
 
 /* Steps of time and value of a channel, so many in a row. A power that is constant, or known to a watt every
@@ -179,6 +189,8 @@ static int by_hash(const void *a, const void *b)
 static void drop_common(struct marks *m)
 {
     size_t kept = 0;
+    if (!m->n)
+        return;
     qsort(m->v, m->n, sizeof *m->v, by_hash);
     for (size_t i = 0, k; i < m->n; i = k) {
         bool unique = true;

@@ -58,22 +58,21 @@ const char *jm_phase_replica(const struct jm_run *run, const char *slice)
 }
 
 /* Which unit a request belongs to: replicas serve their slices; pools all of them. */
-static bool belongs(const struct jm_phase_work *w, const struct jm_phase_of_run *u,
-                    const struct jm_request *q)
+static bool belongs(const struct jm_phase_of_run *u, const char *replica)
 {
-    return !u->name || strcmp(u->role, "serve") != 0 ||
-           strcmp(u->name, jm_phase_replica(w->c->run, q->slice)) == 0;
+    return !u->name || strcmp(u->role, "serve") != 0 || strcmp(u->name, replica) == 0;
 }
 
 static int put(struct jm_phase_work *w, size_t k, const struct jm_phase_request *r, size_t n)
 {
+    const char *replica = w->n_units > 1 ? jm_phase_replica(w->c->run, w->q[k].slice) : "";
     int rc = 0;
     for (size_t i = 0; !rc && i < w->n_units; i++) {
         struct jm_phase_of_run *u = &w->unit[i];
         struct jm_phase_request x = *r;
         bool prefill = u->role && strcmp(u->role, "prefill") == 0,
              decode = u->role && strcmp(u->role, "decode") == 0;
-        if (!belongs(w, u, &w->q[k]))
+        if (!belongs(u, replica))
             continue;
         if (prefill)
             x.last = x.first;

@@ -78,6 +78,8 @@ static int boundary(struct jm_phase_work *w, const struct jm_calc_window *first,
 
 /* ---- of whom: replicas and pools of a merged run */
 
+#define GROUPS_MOST 64 /* as many as a recording makes */
+
 static const char *group(const struct jm_calc *c, size_t k, const char *what)
 {
     char key[64];
@@ -85,26 +87,24 @@ static const char *group(const struct jm_calc *c, size_t k, const char *what)
     return jm_run_env(c->run, key);
 }
 
-static bool serves(const struct jm_phase_work *w, const char *name)
+/* Is it known of every request which group served it, and did each group serve some? */
+static bool all_served(const struct jm_phase_work *w, const char *const *name, size_t groups)
 {
-    for (size_t i = 0; i < w->n_q; i++)
-        if (strcmp(jm_phase_replica(w->c->run, w->q[i].slice), name) == 0)
-            return true;
-    return false;
-}
-
-/* Is it known of every request which group served it? */
-static bool all_served(const struct jm_phase_work *w, size_t groups)
-{
+    bool some[GROUPS_MOST] = {false};
+    size_t served = 0;
     for (size_t i = 0; i < w->n_q; i++) {
+        if (i && strcmp(w->q[i].slice, w->q[i - 1].slice) == 0)
+            continue;
         const char *by = jm_phase_replica(w->c->run, w->q[i].slice);
-        bool there = i && strcmp(w->q[i].slice, w->q[i - 1].slice) == 0; /* as the one before */
-        for (size_t k = 0; k < groups && !there; k++)
-            there = strcmp(group(w->c, k, "name"), by) == 0;
-        if (!there)
+        size_t k = 0;
+        while (k < groups && strcmp(name[k], by) != 0)
+            k++;
+        if (k == groups)
             return false;
+        served += !some[k];
+        some[k] = true;
     }
-    return true;
+    return served == groups;
 }
 
 /* Pools of prefill and decode: two units. Replicas: one each, where slices of the load bear their names or
@@ -112,16 +112,20 @@ static bool all_served(const struct jm_phase_work *w, size_t groups)
 static int units(struct jm_phase_work *w)
 {
     const struct jm_calc *c = w->c;
-    size_t n = 0, prefill = 0, decode = 0, named = 0;
-    while (group(c, n, "name")) {
+    const char *name[GROUPS_MOST], *next = NULL;
+    size_t n = 0, prefill = 0, decode = 0, serve = 0;
+    while ((next = group(c, n, "name")) && n < GROUPS_MOST) {
         const char *role = group(c, n, "role");
+        name[n] = next;
         prefill += role && strcmp(role, "prefill") == 0;
         decode += role && strcmp(role, "decode") == 0;
-        named += role && strcmp(role, "serve") == 0 && serves(w, group(c, n, "name"));
+        serve += role && strcmp(role, "serve") == 0;
         n++;
     }
+    if (next) /* more than a recording makes: all are one */
+        n = prefill = decode = serve = 0;
     bool gpu = w->out->boundary == JM_B_GPU, pools = gpu && prefill && decode && prefill + decode == n,
-         replicas = gpu && n > 1 && named == n && all_served(w, n);
+         replicas = gpu && n > 1 && serve == n && all_served(w, name, n);
     w->n_units = pools ? 2 : replicas ? n : 1;
     w->unit = calloc(w->n_units, sizeof *w->unit);
     w->out->unit = jm_report_alloc(c->r, w->n_units * sizeof *w->out->unit);
@@ -131,7 +135,7 @@ static int units(struct jm_phase_work *w)
     for (size_t i = 0; i < w->n_units; i++) {
         struct jm_phase_of_run *u = &w->unit[i];
         u->role = pools ? (i ? "decode" : "prefill") : replicas ? "serve" : NULL;
-        u->name = pools ? u->role : replicas ? group(c, i, "name") : NULL;
+        u->name = pools ? u->role : replicas ? name[i] : NULL;
         w->out->unit[i].name = u->name;
         w->out->unit[i].role = u->role ? u->role : "serve";
     }

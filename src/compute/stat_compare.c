@@ -47,13 +47,13 @@ static int pairs_ok(const double *d, size_t n, size_t least, const char *what, s
     return 0;
 }
 
-/* Scatter that is only the rounding of equal values is none. */
-static double scatter(const double *d, size_t n)
+/* Scatter s of d that is only the rounding of equal values is none. */
+static double beyond_rounding(double s, const double *d, size_t n)
 {
-    double sd = jm_stats_sd(d, n), most = 0;
+    double most = 0;
     for (size_t i = 0; i < n; i++)
         most = fmax(most, fabs(d[i]));
-    return sd > 1e-14 * fmax(most, 1e-2) ? sd : 0;
+    return s > 1e-14 * fmax(most, 1e-2) ? s : 0;
 }
 
 static void paired(const double *d, size_t n, double s, double dof, double level, struct jm_paired *out)
@@ -80,7 +80,7 @@ int jm_stat_paired(const double *d, size_t n, double level, struct jm_paired *ou
         rc = level_ok(level, "a level", err);
     if (rc)
         return rc;
-    paired(d, n, scatter(d, n), (double)(n - 1), level, out);
+    paired(d, n, beyond_rounding(jm_stats_sd(d, n), d, n), (double)(n - 1), level, out);
     return 0;
 }
 
@@ -106,7 +106,7 @@ int jm_stat_abba(const double *d, const bool *turned, size_t n, double level, st
         squares += far * far;
     }
     double s = sqrt(squares / (double)(n - 2));
-    paired(d, n, scatter(d, n) > 0 ? s : 0, (double)(n - 2), level, out);
+    paired(d, n, beyond_rounding(s, d, n), (double)(n - 2), level, out);
     out->drift = (sum[0] - sum[1]) / (double)n;
     return 0;
 }

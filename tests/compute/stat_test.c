@@ -120,6 +120,12 @@ static void quads_free_of_drift(void **state)
     near(p.drift, 0.01, 1e-12);
     near(p.se, 0.00070711, 1e-7);
     near(log(p.interval.hi), -0.048 + 4.302653 * 0.00070711, 1e-7);
+    /* nothing but drift: what is left of it is the rounding of 0.3 + 0.1 */
+    static const double drift[] = {-0.3 + 0.1, -0.3 - 0.1, -0.3 + 0.1, -0.3 - 0.1};
+    assert_int_equal(jm_stat_abba(drift, turned, 4, 0.95, &p, NULL), 0);
+    assert_true(p.se == 0);
+    near(p.mean, -0.3, 1e-15);
+    near(p.drift, 0.1, 1e-15);
     assert_int_equal(jm_stat_abba(e, none, 4, 0.95, &p, NULL), JM_EINVAL);
     assert_int_equal(jm_stat_abba(e, turned, 3, 0.95, &p, NULL), JM_EAGAIN);
 }
