@@ -159,12 +159,13 @@ def figure(db, doc, folder, given, r, window, t0, t1):  # joules of the result's
     return (None, n) if e is None or times is None else (e * times, n)
 
 
-def t_quantile(p, dof):  # of Student's distribution, p above a half: its density integrated by Simpson's rule, and halved
-    scale = math.exp(math.lgamma((dof + 1) / 2) - math.lgamma(dof / 2)) / math.sqrt(dof * math.pi)
+def t_quantile(p, dof):  # of Student's distribution, p above a half: its density over t = sqrt(dof) tan(a), by Simpson's rule, and halved
+    scale = math.exp(math.lgamma((dof + 1) / 2) - math.lgamma(dof / 2)) / math.sqrt(math.pi)
 
     def below(t, n=2000):
-        f = [scale * (1 + (t * i / n) ** 2 / dof) ** (-(dof + 1) / 2) for i in range(n + 1)]
-        return 0.5 + t / n / 3 * (f[0] + f[n] + 4 * sum(f[1:n:2]) + 2 * sum(f[2:n:2]))
+        end = math.atan(t / math.sqrt(dof))
+        f = [scale * math.cos(end * i / n) ** (dof - 1) for i in range(n + 1)]
+        return 0.5 + end / n / 3 * (f[0] + f[n] + 4 * sum(f[1:n:2]) + 2 * sum(f[2:n:2]))
     lo, hi = 0.0, 1.0
     while below(hi) < p:
         hi *= 2

@@ -175,6 +175,10 @@ class Bundle(unittest.TestCase):
                        "J/token, facility, mean of 6 trials, ±"):
             self.assertRegex(text, "agrees   " + figure)
         self.assertNotIn("DIFFERS", text)
+        t = subprocess.run([sys.executable, "-c", "import recompute as r\nprint(r.t_quantile(0.9995, 1), r.t_quantile(0.975, 4))"],
+                           cwd=self.path("evidence"), capture_output=True, text=True, timeout=60, check=True).stdout.split()
+        self.assertAlmostEqual(float(t[0]), 636.619, 3)  # tables of Student's distribution
+        self.assertAlmostEqual(float(t[1]), 2.776445, 6)
         bundle = json.loads(files["evidence/bundle.json"])
         bundle["options"]["pue"] = "1.2,period=2025"
         with open(self.path("evidence/bundle.json"), "w", encoding="utf-8") as f:
