@@ -271,6 +271,10 @@ def run(folder, name):
 
 
 def main(folder):
+    if not os.path.isfile(os.path.join(folder, "MANIFEST.sha256")):
+        print(f"recompute.py: {folder} is no unpacked bundle of evidence: it has no MANIFEST.sha256; joulemark audit RUN "
+              "--bundle FILE makes one, tar --zstd -xf FILE unpacks it", file=sys.stderr)
+        return 2
     wrong = manifest(folder)
     for name in wrong:
         print("NOT WHAT THE MANIFEST SAYS:", name)

@@ -146,7 +146,7 @@ int jm_check_bias(const struct jm_run *run, struct jm_report *r, struct jm_err *
                 : "as many requests are cut by an edge during prefill as would shift energy per "
                   "token by half and more: the window is too short for it",
             100 * b->q.value);
-        rc = jm_finding_at(r, f, b->window, err, "%g requests of %g", b->numerator, b->denominator);
+        rc = jm_finding_at(r, f, b->window, err, "%g of %g requests", b->numerator, b->denominator);
     }
     return rc;
 }

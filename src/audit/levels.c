@@ -247,7 +247,7 @@ static void server(struct jm_seen *s, struct jm_claim_level *l)
              : "no contract",
          "--slo-ttft and --slo-tpot");
     gate(l, "trials", "repeated, so that the scatter is known", r->trials >= JM_TH_CLAIM_TRIALS,
-         jm_report_text(r, "%d trials", r->trials), "bench --trials 3");
+         jm_report_text(r, "%d trial%s", r->trials, r->trials == 1 ? "" : "s"), "bench --trials 3");
 }
 
 static void facility(struct jm_seen *s, struct jm_claim_level *l)

@@ -103,14 +103,26 @@ static int one(struct jm_calc *c, const struct entry *e, const struct group *g, 
     x->domain = first.domain;
     x->n_domain = first.n_domain;
     x->n = (int64_t)k;
-    bool gain = false;
+    bool gain = false, buckets = false;
+    double lo = 0, hi = 0;
     for (size_t i = g->from; i < g->to; i++) {
         struct jm_result *t = &c->r->results[e[i].index];
         t->summarised = c->repeats; /* a slice's windows are shown as they came */
         x->q.provenance = jm_provenance_worse(x->q.provenance, t->q.provenance);
         x->of = t->of > x->of ? t->of : x->of;
         gain |= t->q.u.includes && strstr(t->q.u.includes, "gain");
+        if (counts(t) && t->q.u.includes && strcmp(t->q.u.includes, "buckets") == 0) {
+            buckets = true;
+            lo += t->q.u.lo;
+            hi += t->q.u.hi;
+        }
     }
+    /* A quantile that is known by the bucket it fell into: however alike the places inside the buckets are,
+     * no trial says more than its edges, and their mean no more than the means of these. */
+    if (buckets)
+        x->q.u = (struct jm_uncertainty){
+            lo / (double)k, hi / (double)k, 1, NAN, "edges of the buckets, means over the trials",
+            "buckets",      "repeats"};
     x->have_of = x->of;
     if (x->q.provenance == JM_P_ESTIMATED)
         x->q.u.excludes = "error of the estimate (unknown)";

@@ -77,6 +77,10 @@ static void hero(struct jm_str *s, const struct jm_report *r)
                     jm_fmt_metric(x->metric));
         esc(s, x->set ? x->set : "?");
         jm_str_adds(s, "</code>");
+        if (x->slice || (r->ladder && x->window >= 0)) { /* as the text names it */
+            jm_str_adds(s, x->slice ? ", slice " : ", ");
+            esc(s, x->slice ? x->slice : r->windows[x->window].name);
+        }
         if (x->denominator_name) {
             jm_str_addf(s, " = %s / ", jm_fmt_part(a, x->numerator_name, x->numerator));
             jm_str_adds(s, jm_fmt_part(b, x->denominator_name, x->denominator));

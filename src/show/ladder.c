@@ -33,7 +33,7 @@ static bool shown(const struct jm_result *x)
 static const char *title(const struct jm_ladder *l, enum column c)
 {
     static const char *const titles[C_COUNT] = {"load", "req/s",  "answered", "W",       "",
-                                                "+-",   "in SLO", "ttft p99", "tpot p99"};
+                                                "±",    "in SLO", "ttft p99", "tpot p99"};
     return c == C_JOULES ? (l->contract ? "J/qual.tok" : "J/token") : titles[c];
 }
 
@@ -64,7 +64,7 @@ static void cells(const struct jm_ladder *l, size_t i, char cell[C_COUNT][JM_FMT
     const struct jm_ladder_level *x = &l->level[i];
     const struct jm_result *j = &x->x[l->contract ? JM_LF_QUALIFIED : JM_LF_OUTPUT];
     bool idle = x->percent == 0;
-    char pm[JM_FMT], bare[JM_FMT];
+    char bare[JM_FMT];
     for (int c = 0; c < C_COUNT; c++)
         cell[c][0] = '\0';
     snprintf(cell[C_LEVEL], JM_FMT, idle ? "idle" : "%.4g %%", x->percent);
@@ -75,15 +75,10 @@ static void cells(const struct jm_ladder *l, size_t i, char cell[C_COUNT][JM_FMT
     number(cell[C_ANSWERED], &x->x[JM_LF_RATE]);
     number(bare, j);
     snprintf(cell[C_JOULES], JM_FMT, "%.50s%s", bare, shown(j) && j->q.validity == JM_V_INVALID ? " !" : "");
-    if (shown(j) && j->q.u.method) {
-        struct jm_quantity q = j->q;
-        q.unit = "";
-        jm_fmt_pm(pm, &q);
-        const char *at = pm;
-        while (*at && (*at < '0' || *at > '9'))
-            at++; /* the sign stands in the head */
-        snprintf(cell[C_HALF], JM_FMT, "%s", at);
-    }
+    double half = (j->q.u.hi - j->q.u.lo) / 2;
+    if (shown(j) && j->q.u.method && isfinite(half) &&
+        j->q.value != 0) /* a share in every row: levels are compared */
+        snprintf(cell[C_HALF], JM_FMT, "%.2g %%", 100 * half / fabs(j->q.value));
     if (shown(&x->x[JM_LF_ATTAINMENT]))
         snprintf(cell[C_CONTRACT], JM_FMT, "%.4g %%", 100 * x->x[JM_LF_ATTAINMENT].q.value);
     latency(cell[C_TTFT], &x->x[JM_LF_TTFT]);
@@ -215,7 +210,7 @@ void jm_show_ladder_markdown(const struct jm_report *r, struct jm_str *s)
     jm_str_adds(s, "\n");
     for (int c = 0; c < C_COUNT; c++)
         if (used(l, (enum column)c))
-            jm_str_addf(s, "| %s ", c == C_HALF ? "±" : title(l, (enum column)c));
+            jm_str_addf(s, "| %s ", title(l, (enum column)c));
     jm_str_adds(s, "|\n");
     for (int c = 0; c < C_COUNT; c++)
         if (used(l, (enum column)c))
@@ -247,8 +242,7 @@ void jm_show_ladder_html(const struct jm_report *r, struct jm_str *s)
     jm_str_adds(s, "<section><h2>Load ladder</h2><div class='scroll'><table id='ladder'><thead><tr>");
     for (int c = 0; c < C_COUNT; c++)
         if (used(l, (enum column)c))
-            jm_str_addf(s, "<th scope='col'%s>%s</th>", c ? " class='n'" : "",
-                        c == C_HALF ? "±" : title(l, (enum column)c));
+            jm_str_addf(s, "<th scope='col'%s>%s</th>", c ? " class='n'" : "", title(l, (enum column)c));
     jm_str_adds(s, "</tr></thead><tbody>");
     for (size_t i = 0; i < l->n; i++) {
         cells(l, i, cell);

@@ -22,7 +22,14 @@ static void titles(struct jm_out *o, const struct jm_result *any)
 {
     static const char *const h[] = {"p50", "p90", "p95", "p99", "mean"};
     char title[80];
-    snprintf(title, sizeof title, any->slice ? "Latency of slice %s" : "Latency", any->slice);
+    bool level = o->r->ladder && !any->slice && any->window >= 0; /* the first one that was measured */
+    snprintf(title, sizeof title, "Latency%s%.60s",
+             any->slice ? " of slice "
+             : level    ? " at "
+                        : "",
+             any->slice ? any->slice
+             : level    ? o->r->windows[any->window].name
+                        : "");
     jm_out_section(o, title);
     dim(o, "from when the plan wanted a request sent; queue: held back by the client");
     jm_str_adds(o->s, "  ");
@@ -71,6 +78,8 @@ static void rates(struct jm_out *o)
     line[0] = '\0';
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
         const struct jm_result *x = jm_fmt_find(o->r, of[i].metric, JM_B_NONE, NAN);
+        if (o->r->ladder && x && x->window >= 0)
+            return; /* of one level; the ladder has those of all */
         if (x && x->q.have && n >= 0 && n < (int)sizeof line)
             n += snprintf(line + n, sizeof line - (size_t)n, "%s%s %s", n ? ", " : "",
                           jm_fmt_number(v, x->q.value), of[i].words);

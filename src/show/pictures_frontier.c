@@ -387,7 +387,8 @@ static void notes(struct jm_pic *p, const struct jm_picture_of *of, const struct
         p,
         "Down and left is better. Filled: no other point is better in both (the line is this frontier)."
         "%s%s",
-        held ? " Diamonds miss their SLO at p99." : " No SLO was given (--slo-tpot, --slo-ttft).",
+        held ? " Diamonds miss their SLO at p99."
+             : " No SLO of the whole load was given (--slo-tpot, --slo-ttft).",
         invalid ? " Dashed: an invalid measurement, never on the frontier." : "");
     if (differ)
         jm_pic_note(p, "Points are held to SLOs of their own, so that no line is drawn for all.");

@@ -351,6 +351,33 @@ static void histograms(void **state)
     assert_false(x->q.have);
     assert_non_null(strstr(x->q.reasons, "above-last-bucket"));
     syn_end(&s);
+
+    /* Two trials: 20 answers in (1, 2] and then 20 in (2, 4]. Their medians by interpolation, 1.5 and 3, have
+     * the mean 2.25; what is known of it is (1 + 2)/2 to (2 + 4)/2, and no scatter of the two makes it less
+     * or more. */
+    begin(&s, "histograms of trials");
+    text(&s, "u", -0.01, 0.005, H(0, 0, 0, 0, 0));
+    text(&s, "u", 0.01, 0.005, H(0, 0, 0, 0, 0));
+    text(&s, "u", 3.99, 0.005, H(0, 20, 20, 20, 30));
+    text(&s, "u", 4.01, 0.005, H(0, 20, 20, 20, 30));
+    text(&s, "u", 5.99, 0.005, H(0, 20, 20, 20, 30));
+    text(&s, "u", 6.01, 0.005, H(0, 20, 20, 20, 30));
+    text(&s, "u", 9.99, 0.005, H(0, 20, 40, 40, 90));
+    text(&s, "u", 10.01, 0.005, H(0, 20, 40, 40, 90));
+    syn_window(&s, JM_R_MEASURE, 0, 0, 4);
+    syn_window(&s, JM_R_MEASURE, 1, 6, 10);
+    syn_report(&s, NULL);
+    const struct jm_result *over = NULL;
+    for (size_t i = 0; i < s.r->n_results; i++)
+        if (strcmp(s.r->results[i].metric, "engine.e2e") == 0 && s.r->results[i].quantile == 0.5 &&
+            s.r->results[i].window < 0)
+            over = &s.r->results[i];
+    assert_non_null(over);
+    NEAR(over->q.value, 2.25);
+    NEAR(over->q.u.lo, 1.5);
+    NEAR(over->q.u.hi, 3);
+    assert_string_equal(over->q.u.includes, "buckets");
+    syn_end(&s);
 }
 
 /* Nobody answered: a note where it was looked for, a warning where it was given. */
