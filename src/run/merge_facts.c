@@ -150,13 +150,15 @@ static double clock_bound(const struct jm_run *r)
     return most;
 }
 
-/* First and last time of its readings on the merged clock. */
+/* First and last time of its readings of energy and power on the merged clock: what else it read says nothing
+ * of how long it measured. */
 static bool span(const struct jm_merge *m, int64_t *from, int64_t *to)
 {
     bool any = false;
     for (size_t i = 0; i < m->r->n_chan; i++) {
         int64_t a, b, n;
-        if (!jm_run_channel_span(m->r, (int)i, &a, &b, &n) || n < 1)
+        enum jm_unit u = m->r->chan[i].unit;
+        if ((u != JM_U_J && u != JM_U_W) || !jm_run_channel_span(m->r, (int)i, &a, &b, &n) || n < 1)
             continue;
         *from = any && *from < a + m->shift ? *from : a + m->shift;
         *to = any && *to > b + m->shift ? *to : b + m->shift;
