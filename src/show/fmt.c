@@ -248,11 +248,21 @@ bool jm_fmt_estimate(const struct jm_result *x)
     return x->q.provenance == JM_P_ESTIMATED;
 }
 
+/* Nothing but idle was recorded (joulemark idle): that is what the run is about. */
+static bool only_idle(const struct jm_report *r)
+{
+    for (size_t i = 0; i < r->n_windows; i++)
+        if (r->windows[i].role == JM_R_MEASURE)
+            return false;
+    return true;
+}
+
 bool jm_fmt_in_summary(const struct jm_report *r, const struct jm_result *x)
 {
     if (x->window < 0)
         return true;
-    return r->windows[x->window].role == JM_R_MEASURE && !x->summarised;
+    enum jm_role role = r->windows[x->window].role;
+    return (role == JM_R_MEASURE || (role == JM_R_IDLE && only_idle(r))) && !x->summarised;
 }
 
 bool jm_fmt_many_windows(const struct jm_report *r)
@@ -300,13 +310,17 @@ const struct jm_result *jm_fmt_find(const struct jm_report *r, const char *metri
 
 const struct jm_result *jm_fmt_headline(const struct jm_report *r)
 {
-    static const char *const order[] = {"j_per.output_token", "mj_per_stream", "j_per.sample",
-                                        "power.mean.mlperf", "energy"};
+    static const char *const order[] = {"power.mean" /* of idle */,
+                                        "j_per.output_token",
+                                        "mj_per_stream",
+                                        "j_per.sample",
+                                        "power.mean.mlperf",
+                                        "energy"};
     static const enum jm_boundary widest[] = {JM_B_WALL, JM_B_NODE, JM_B_DEVICE, JM_B_GPU};
     const struct jm_result *spare = NULL;
     /* boards that serve somebody else do not head what this endpoint costs */
     bool others = jm_fmt_find(r, "energy.other_gpus", JM_B_GPU, NAN) != NULL;
-    for (size_t m = 0; m < sizeof order / sizeof order[0]; m++)
+    for (size_t m = only_idle(r) ? 0 : 1; m < sizeof order / sizeof order[0]; m++)
         for (size_t b = 0; b < 4; b++) {
             const struct jm_result *x = jm_fmt_find(r, order[m], widest[b], NAN);
             const struct jm_result *gpu =

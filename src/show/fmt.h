@@ -43,14 +43,16 @@ const char *jm_fmt_next(const char *s, struct jm_span *one);
 const char *jm_fmt_metric(const char *id);
 
 /* The energy result that heads a report: j_per.output_token at the widest boundary that has one (gpu before a
- * device that holds GPUs which do not serve), else any energy ratio, else energy or mean power; NULL: none.
+ * device that holds GPUs which do not serve), else any energy ratio, else energy; mean power where nothing
+ * but idle was measured; NULL: none.
  */
 const struct jm_result *jm_fmt_headline(const struct jm_report *r);
 /* More than one measured window stands in the summary, so that each row must say which it is of. */
 bool jm_fmt_many_windows(const struct jm_report *r);
 /* The boundary counts just the devices that the GPU boundary counts in the same window. */
 bool jm_fmt_same_as_gpu(const struct jm_report *r, const struct jm_result *x);
-/* Results that are worth a row in a summary: no per-trial ones where there is one over trials. */
+/* Results that are worth a row in a summary: no per-trial ones where there is one over trials; those of idle
+ * windows where nothing else was measured. */
 bool jm_fmt_in_summary(const struct jm_report *r, const struct jm_result *x);
 /* The row of that metric, boundary and quantile which a summary shows. */
 const struct jm_result *jm_fmt_find(const struct jm_report *r, const char *metric, enum jm_boundary b,

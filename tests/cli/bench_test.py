@@ -112,6 +112,9 @@ class Node(simnode.NodeCase):
         r = self.joulemark("idle", "-t", "2s", "--settle", "0s", "-o", self.file, "--json", "-q", "-m", "nvml")
         self.assertIn(r.returncode, (0, 3), r.stderr)
         self.assertEqual([w["role"] for w in json.loads(r.stdout)["windows"]], ["idle"])
+        text = self.joulemark("show", self.file).stdout  # a run of idle alone is about its power
+        self.assertIn("Mean power at the boundary", text)
+        self.assertRegex(text, r"power\.mean +[0-9]")
         self.assertEqual(dict(self.rows("select key, value from env"))["idle.0.class"], "loaded")
 
 
