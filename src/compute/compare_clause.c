@@ -188,7 +188,8 @@ static int saving(struct jm_cmp *x, struct jm_candidate *k)
                             ? JM_CMP_TEXT(x, "more than %.6g %%", 100 * x->o->contract->minimum_saving)
                             : "any";
     const char *found =
-        d->n >= 2 ? JM_CMP_TEXT(x, "%.3g %% (%.3g to %.3g %%)", 100 * d->saving, 100 * d->lo, 100 * d->hi)
+        d->n >= 2 ? JM_CMP_TEXT(x, d->lo > -10 ? "%.3g %% (%.3g to %.3g %%)" : "%.3g %% (%.0f to %.3g %%)",
+                                100 * d->saving, 100 * d->lo, 100 * d->hi)
                   : JM_CMP_TEXT(x, "%.3g %% in one pair", 100 * d->saving);
     return jm_cmp_clause(x, k, "saving", NULL,
                          d->verdict == JM_VERDICT_ACCEPT   ? JM_CLAUSE_MET

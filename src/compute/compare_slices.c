@@ -125,9 +125,9 @@ static int slice(struct jm_cmp *x, struct jm_candidate *k, const char *name, boo
                                          name, t.why));
     double most = 1 + c->slice_regression, lo = t.p.interval.lo * exp(-t.doubt),
            hi = t.p.interval.hi * exp(t.doubt), rise = 100 * (t.p.ratio - 1);
-    const char *found = t.allocated ? JM_CMP_TEXT(x, "allocated, not measured: %+.3g %%, at most %+.3g %%",
-                                                  rise, 100 * (hi - 1))
-                                    : JM_CMP_TEXT(x, "%+.3g %%, at most %+.3g %%", rise, 100 * (hi - 1));
+    const char *found =
+        JM_CMP_TEXT(x, hi < 10 ? "%s%+.3g %%, at most %+.3g %%" : "%s%+.3g %%, at most %+.0f %%",
+                    t.allocated ? "allocated, not measured: " : "", rise, 100 * (hi - 1));
     const char *by = t.allocated ? " by allocation" : "";
     size_t at = k->n_clause;
     if (t.allocated && !c->slice_allocated)

@@ -222,6 +222,12 @@ static void clauses(struct jm_out *o, const struct jm_comparison *c, const struc
     if (!k->n_clause)
         return;
     jm_out_section(o, c->contract->name ? c->contract->name : "Contract");
+    bool fits = true; /* a name that is cut could be another's too: then all of them stand in the text */
+    for (size_t i = 0; i < k->n_clause; i++)
+        fits &=
+            !k->clause[i].slice || (size_t)jm_out_columns(k->clause[i].slice, strlen(k->clause[i].slice)) +
+                                           strlen(k->clause[i].id) + 1 <=
+                                       16;
     for (size_t i = 0; i < k->n_clause; i++) {
         const struct jm_clause *q = &k->clause[i];
         char name[80];
@@ -230,11 +236,12 @@ static void clauses(struct jm_out *o, const struct jm_comparison *c, const struc
         jm_out_cell(o, word[q->state], 7, false);
         jm_out_style(o, JM_OUT_PLAIN);
         snprintf(name, sizeof name, "%s%s%.40s", q->id, q->slice ? " " : "", q->slice ? q->slice : "");
-        jm_out_cell(o, name, 16, false);
+        jm_out_cell(o, fits ? name : q->id, 16, false);
         jm_str_addc(o->s, ' ');
         struct jm_str s;
         jm_str_init(&s);
-        jm_str_addf(&s, "%s: %s", q->asked, q->found);
+        jm_str_addf(&s, "%s%s%s: %s", fits || !q->slice ? "" : q->slice, fits || !q->slice ? "" : " ",
+                    q->asked, q->found);
         jm_out_wrap(o, s.buf, 26, 26);
         o->s->failed |= s.failed;
         jm_str_release(&s);
@@ -296,7 +303,8 @@ static void metrics(struct jm_out *o, const struct jm_comparison *c, const struc
         jm_out_cell(o, v, 12, true);
         jm_out_cell(o, jm_compare_change(v, m->ratio), 12, true);
         if (isfinite(m->lo)) {
-            snprintf(v, sizeof v, "  ± %.2f", 50 * (m->hi - m->lo));
+            double half = 50 * (m->hi - m->lo);
+            snprintf(v, sizeof v, half < 100 ? "  ± %.2f" : "  ± %.0f", half);
             jm_out_add(o, v);
         }
         jm_str_addc(o->s, '\n');

@@ -78,8 +78,8 @@ static void rates(struct jm_out *o)
     line[0] = '\0';
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
         const struct jm_result *x = jm_fmt_find(o->r, of[i].metric, JM_B_NONE, NAN);
-        if (o->r->ladder && x && x->window >= 0)
-            return; /* of one level; the ladder has those of all */
+        if (x && (x->slice || (o->r->ladder && x->window >= 0)))
+            return; /* of one slice or level; the table has those of all */
         if (x && x->q.have && n >= 0 && n < (int)sizeof line)
             n += snprintf(line + n, sizeof line - (size_t)n, "%s%s %s", n ? ", " : "",
                           jm_fmt_number(v, x->q.value), of[i].words);

@@ -23,15 +23,19 @@ static const struct jm_result *of_slice(const struct jm_report *r, const struct 
     return NULL;
 }
 
-/* The window's J/token at its widest boundary: the slice was alone in it. */
+/* The window's J/token, as the slice was alone in it: at the boundary that heads the report, where boards
+ * that serve somebody else are no part of it, else at the widest one. */
 static const struct jm_result *joules(const struct jm_report *r, const struct jm_slice_total *t)
 {
-    const struct jm_result *best = NULL;
+    const struct jm_result *best = NULL, *head = t->alone ? jm_fmt_headline(r) : NULL;
     for (size_t i = 0; t->alone && i < r->n_results; i++) {
         const struct jm_result *x = &r->results[i];
         if (x->window == t->window && strcmp(x->metric, "j_per.output_token") == 0 && !jm_fmt_estimate(x) &&
-            x->q.have && (!best || x->q.boundary > best->q.boundary))
+            x->q.have && (!best || x->q.boundary > best->q.boundary)) {
             best = x;
+            if (head && x->q.boundary == head->q.boundary)
+                break;
+        }
     }
     return best;
 }
@@ -92,11 +96,20 @@ bool jm_slice_column_used(const struct jm_report *r, enum jm_slice_column c)
 
 const char *jm_slice_note(const struct jm_report *r)
 {
+    static const char *const at[JM_B_COUNT] = {[JM_B_GPU] = "J/token at the boundary gpu.",
+                                               [JM_B_DEVICE] = "J/token at the boundary device.",
+                                               [JM_B_NODE] = "J/token at the boundary node.",
+                                               [JM_B_WALL] = "J/token at the boundary wall.",
+                                               [JM_B_FACILITY] = "J/token at the boundary facility."};
+    const char *where = NULL;
     bool together = false;
-    for (size_t i = 0; i < r->n_slices; i++)
+    for (size_t i = 0; i < r->n_slices; i++) {
+        const struct jm_result *x = joules(r, &r->slices[i]);
         together |= !r->slices[i].alone;
+        where = where || !x ? where : at[x->q.boundary];
+    }
     return !together || !r->n_energy
-               ? NULL
+               ? where
                : "Slices that ran at the same time shared the energy: no meter tells their "
                  "joules apart, so none has a J/token of its own (sequential: true gives "
                  "each a window).";
