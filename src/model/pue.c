@@ -55,12 +55,12 @@ static int rest_of(struct jm_span rest, char *period, size_t n_period, char *sou
         if (jm_span_starts(field, JM_SPAN("period=")))
             rc = period[0] ? jm_err_set(err, JM_EUSAGE, "period= is there twice")
                            : keep("period", jm_span_trim(v), period, n_period, err);
+        else if (pue && jm_span_starts(field, JM_SPAN("category=")))
+            rc = pue->category[0] ? jm_err_set(err, JM_EUSAGE, "category= is there twice")
+                                  : category(cat, pue, err);
         else if (!pue || pue->category[0])
-            rc = jm_err_set(err, JM_EUSAGE,
-                            "\"%.*s\" is not one of period=, %s source=", (int)(field.n > 40 ? 40 : field.n),
-                            field.p, pue ? "category= and" : "and");
-        else if (jm_span_starts(field, JM_SPAN("category=")))
-            rc = category(cat, pue, err);
+            rc = jm_err_set(err, JM_EUSAGE, "\"%.*s\" is %s", (int)(field.n > 40 ? 40 : field.n), field.p,
+                            pue ? "none of period=, category= and source=" : "neither period= nor source=");
         else
             rc = category(field, pue, err);
     }

@@ -219,7 +219,11 @@ void jm_show_engine_text(struct jm_out *o)
     bool titled = false;
     if (!any_engine(r))
         return;
-    jm_out_section(o, "The engine, by its own metrics");
+    /* of several windows it is the first one's: said, as with latencies */
+    const struct jm_result *of = jm_fmt_many_windows(r) ? find(r, "engine.generated_tokens") : NULL;
+    snprintf(line, sizeof line, "The engine, by its own metrics%s%.60s", of && of->window >= 0 ? ": " : "",
+             of && of->window >= 0 ? r->windows[of->window].name : "");
+    jm_out_section(o, line);
     for (size_t i = 0; i < r->n_engine && shown < 8; i++) {
         if (!source_line(&r->engine[i], line, sizeof line))
             continue;

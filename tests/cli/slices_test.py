@@ -115,6 +115,7 @@ class Slices(simnode.NodeCase):
         self.assertEqual(sum(k.endswith(".cooled_to_c") and float(v) > 1 for k, v in self.env_rows.items()), 3)
         text = subprocess.run([JOULEMARK, "show", self.path("x.jmr")], capture_output=True, text=True).stdout
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 80)
+        self.assertIn("J/token at the boundary gpu.", text)  # that of the headline, whatever else is in the host
         for name in ("short", "long"):  # over its own trials: half the sum, and t(0.975; 1) = 12.706 halves of the difference
             rows = [x for x in doc["results"] if x.get("slice") == name and x["metric"] == "j_per.output_token" and
                     x["boundary"] == "gpu"]

@@ -78,6 +78,9 @@ static void by_hand(void **state)
     options(&o);
     o.pue.value = 1.4;
     assert_int_equal(jm_wue_parse("1.8,period=2025,source=annual report, p. 4", &o.wue, &err), 0);
+    struct jm_pue twice;
+    assert_int_equal(jm_pue_parse("1.3,category=1,category=2", &twice, &err), JM_EUSAGE);
+    assert_string_equal(err.text, "category= is there twice");
     assert_int_equal(jm_embodied_parse("1000kg,life=4y,share=0.5", &o.embodied, &err), 0);
     begin(&s, "by hand");
     syn_report(&s, &o);
