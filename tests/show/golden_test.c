@@ -87,7 +87,7 @@ static const char golden[] =
     "Findings\n"
     "  note    gain.unknown: the gain of the instruments is not known: intervals\n"
     "          leave it out (published GPU boards read 0.87 to 1.15 of the true\n"
-    "          power)\n";
+    "          power) [energy]\n";
 /* clang-format on */
 
 /* Two GPUs of 100 W and the wall of 300 W for 10 s; 40 requests of 10 tokens: 2000 J / 400 = 5 J, 3000 J /
