@@ -41,8 +41,17 @@ static int selfcheck(struct jm_cli *cli, struct opts *o, struct jm_err *err)
     return jm_selfcheck(cli, &o->check, err);
 }
 
-/* The hosts begin before the load does and end behind it; the windows are those of the load. */
-static int bench_hosts(struct jm_cli *cli, struct opts *o, struct jm_err *err)
+static int load(void *arg, const struct jm_session_opts *session, struct jm_session *s, struct jm_err *err)
+{
+    struct opts *o = arg;
+    struct jm_cli *cli = s->cli;
+    struct jm_meter_env env;
+    jm_cli_meter_env(cli, &env);
+    return jm_bench(s, cli, &o->bench, &o->present, session, &env, cli->operand[0], err);
+}
+
+/* The windows are those of the load. */
+static int on_hosts(struct jm_cli *cli, struct opts *o, struct jm_session *s, struct jm_err *err)
 {
     const struct jm_hosts_opts h = {.hosts = o->hosts,
                                     .ssh = o->ssh,
@@ -51,45 +60,13 @@ static int bench_hosts(struct jm_cli *cli, struct opts *o, struct jm_err *err)
                                     .force = o->session.force,
                                     .group = o->group,
                                     .role = o->role};
-    struct jm_session_opts mine = o->session;
-    struct jm_session s;
-    struct jm_meter_env env;
-    struct jm_hosts *all = NULL;
-    struct jm_str out, own;
-    bool local = false;
-    jm_str_init(&out);
-    jm_str_init(&own);
-    int rc = jm_hosts_begin(cli, &h, &o->session, "bench", &out, &all, &own, &local, err);
-    if (!rc) {
-        if (!local) /* what this host draws is no part of the system */
-            cli->common->meters = "null";
-        mine.output = own.buf;
-        mine.force = true;
-        jm_cli_meter_env(cli, &env);
-        rc = jm_bench(&s, cli, &o->bench, &o->present, &mine, &env, cli->operand[0], err);
-        if (!rc)
-            rc = jm_hosts_finish(all, &h, own.buf, out.buf, err);
-        if (!rc) {
-            jm_str_reset(&s.path);
-            jm_str_adds(&s.path, out.buf);
-            s.metered = true; /* by the hosts; what they lack is a finding */
-            rc = jm_str_ok(&s.path, "a file name", err);
-        }
-        if (!rc)
-            rc = jm_session_show(&s, &o->present, cli, err);
-        jm_session_release(&s);
-    }
-    jm_hosts_free(all);
-    jm_str_release(&out);
-    jm_str_release(&own);
-    return rc;
+    return jm_hosts_around(cli, &h, &o->session, "bench", load, o, s, err);
 }
 
 static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
 {
     struct opts *o = opts;
-    struct jm_session s;
-    struct jm_meter_env env;
+    struct jm_session s = {.cli = cli};
     int rc = jm_signals_catch(err);
     if (rc)
         return rc;
@@ -102,12 +79,10 @@ static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
         return jm_err_set(err, JM_EUSAGE, "too few arguments; usage: joulemark bench %s", jm_cmd_bench.usage);
     if (!o->bench.duration)
         o->bench.duration = -1; /* as the plan needs */
-    if (o->hosts)
-        return bench_hosts(cli, o, err);
-    if (o->group.n || o->role.n || o->ssh)
+    if (!o->hosts && (o->group.n || o->role.n || o->ssh))
         return jm_err_set(err, JM_EUSAGE, "--group, --role and --ssh belong to --hosts");
-    jm_cli_meter_env(cli, &env);
-    rc = jm_bench(&s, cli, &o->bench, &o->present, &o->session, &env, cli->operand[0], err);
+    jm_str_init(&s.path);
+    rc = o->hosts ? on_hosts(cli, o, &s, err) : load(o, &o->session, &s, err);
     if (!rc)
         rc = jm_session_show(&s, &o->present, cli, err);
     jm_session_release(&s);

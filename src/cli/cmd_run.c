@@ -21,6 +21,7 @@ struct opts {
     bool strict, no_summary;
     struct jm_opt_list engine_metrics, group, role;
     const char *hosts, *ssh;
+    int status; /* the command's own, once it has one */
 };
 
 static void init(void *opts)
@@ -28,6 +29,7 @@ static void init(void *opts)
     struct opts *o = opts;
     jm_present_init(&o->present);
     jm_session_opts_init(&o->session);
+    o->status = JM_EXIT_RUN;
 }
 
 /* The command as a person would type it. */
@@ -138,9 +140,10 @@ static int write_summary(struct jm_session *s, const struct opts *o, int *verdic
 }
 
 /* Everything of the run but the summary; the session is the caller's to release, opened or not. */
-static int measure(struct jm_cli *cli, struct opts *o, const struct jm_session_opts *session,
-                   struct jm_session *s, int *status, struct jm_err *err)
+static int measure(void *arg, const struct jm_session_opts *session, struct jm_session *s, struct jm_err *err)
 {
+    struct opts *o = arg;
+    struct jm_cli *cli = s->cli;
     struct jm_meter_env env;
     struct jm_str text;
     jm_str_init(&text);
@@ -161,15 +164,15 @@ static int measure(struct jm_cli *cli, struct opts *o, const struct jm_session_o
     if (!rc)
         rc = jm_session_engine(s, &o->engine_metrics, NULL, NULL, NULL, err);
     if (!rc)
-        rc = run_child(s, cli->rest, status, err);
+        rc = run_child(s, cli->rest, &o->status, err);
     if (opened)
         rc = jm_session_finish(s, rc, err);
     jm_str_release(&text);
     return rc;
 }
 
-/* The hosts begin before the command does and end behind it; the window is that of the command. */
-static int on_hosts(struct jm_cli *cli, struct opts *o, struct jm_session *s, int *status, struct jm_err *err)
+/* The window is that of the command. */
+static int on_hosts(struct jm_cli *cli, struct opts *o, struct jm_session *s, struct jm_err *err)
 {
     const struct jm_hosts_opts h = {.hosts = o->hosts,
                                     .ssh = o->ssh,
@@ -178,39 +181,14 @@ static int on_hosts(struct jm_cli *cli, struct opts *o, struct jm_session *s, in
                                     .force = o->session.force,
                                     .group = o->group,
                                     .role = o->role};
-    struct jm_session_opts mine = o->session;
-    struct jm_hosts *all = NULL;
-    struct jm_str out, own;
-    bool local = false;
-    jm_str_init(&out);
-    jm_str_init(&own);
-    int rc = jm_hosts_begin(cli, &h, &o->session, "run", &out, &all, &own, &local, err);
-    if (!rc) {
-        if (!local) /* what this host draws is no part of the system */
-            cli->common->meters = "null";
-        mine.output = own.buf;
-        mine.force = true;
-        rc = measure(cli, o, &mine, s, status, err);
-        if (!rc)
-            rc = jm_hosts_finish(all, &h, own.buf, out.buf, err);
-        if (!rc) {
-            jm_str_reset(&s->path);
-            jm_str_adds(&s->path, out.buf);
-            s->metered = true; /* by the hosts; what they lack is a finding */
-            rc = jm_str_ok(&s->path, "a file name", err);
-        }
-    }
-    jm_hosts_free(all);
-    jm_str_release(&out);
-    jm_str_release(&own);
-    return rc;
+    return jm_hosts_around(cli, &h, &o->session, "run", measure, o, s, err);
 }
 
 static int run(struct jm_cli *cli, void *opts, struct jm_err *err)
 {
     struct opts *o = opts;
     struct jm_session s = {.cli = cli};
-    int status = JM_EXIT_RUN, verdict = 0;
+    int verdict = 0;
     if (!cli->n_rest)
         return jm_err_set(err, JM_EUSAGE,
                           "no command to run; usage: joulemark run [OPTIONS] -- CMD [ARG]...");
@@ -220,16 +198,16 @@ static int run(struct jm_cli *cli, void *opts, struct jm_err *err)
     int rc = jm_child_prepare(err);
     o->session.present = &o->present;
     if (!rc)
-        rc = o->hosts ? on_hosts(cli, o, &s, &status, err) : measure(cli, o, &o->session, &s, &status, err);
+        rc = o->hosts ? on_hosts(cli, o, &s, err) : measure(o, &o->session, &s, err);
     if (!rc && !(o->no_summary && !o->strict))
         rc = write_summary(&s, o, &verdict, err);
     jm_session_release(&s);
     if (rc < 0) {
         jm_cli_say(cli, "%s", err->text);
         /* the child's own status tells more than ours, when it got so far as to have one */
-        return status == 0 ? JM_EXIT_RUN : status;
+        return o->status == 0 ? JM_EXIT_RUN : o->status;
     }
-    return o->strict && verdict && !status ? JM_EXIT_INVALID : status;
+    return o->strict && verdict && !o->status ? JM_EXIT_INVALID : o->status;
 }
 
 static const struct jm_opt table[] = {

@@ -68,15 +68,13 @@ int jm_hosts_parse(struct jm_hosts *h, const char *text, struct jm_err *err);
  * made. Hosts that failed are said and stand in the run; an error is that none gave anything. */
 int jm_hosts_record(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
                     struct jm_str *path, struct jm_err *err);
-/* The same around a recording of our own (bench, run; verb names the file where none is asked for): begun
- * before it, ended and merged behind it. out: the run to make; own: where ours goes, beside those of the
- * hosts. local: this host is among them. */
-int jm_hosts_begin(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
-                   const char *verb, struct jm_str *out, struct jm_hosts **all, struct jm_str *own,
-                   bool *local, struct jm_err *err);
-int jm_hosts_finish(struct jm_hosts *all, const struct jm_hosts_opts *o, const char *own, const char *out,
-                    struct jm_err *err);
-void jm_hosts_free(struct jm_hosts *all);
+/* The same around a recording of our own (verb names the file where none is asked for): the hosts begin
+ * before it and end behind it, and s is then of the merged run. Where this host is not among them its meters
+ * are not read. own records into the file that o names; s is the caller's to release, whatever came of it. */
+typedef int jm_hosts_own(void *arg, const struct jm_session_opts *o, struct jm_session *s,
+                         struct jm_err *err);
+int jm_hosts_around(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
+                    const char *verb, jm_hosts_own *own, void *arg, struct jm_session *s, struct jm_err *err);
 /* The other side. */
 int jm_hosts_serve(struct jm_cli *cli, const struct jm_session_opts *o, const struct jm_opt_list *engine,
                    struct jm_err *err);

@@ -404,7 +404,7 @@ static struct jm_hosts *new_hosts(struct jm_cli *cli, struct jm_err *err)
     return all;
 }
 
-void jm_hosts_free(struct jm_hosts *all)
+static void free_hosts(struct jm_hosts *all)
 {
     if (all)
         jm_hosts_end(all);
@@ -422,27 +422,45 @@ int jm_hosts_record(struct jm_cli *cli, const struct jm_hosts_opts *o, const str
         rc = record_all(all, o, err);
     if (!rc)
         rc = join(all, o, NULL, path->buf, err);
-    jm_hosts_free(all);
+    free_hosts(all);
     return rc;
 }
 
-int jm_hosts_begin(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
-                   const char *verb, struct jm_str *out, struct jm_hosts **all, struct jm_str *own,
-                   bool *local, struct jm_err *err)
+int jm_hosts_around(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
+                    const char *verb, jm_hosts_own *own, void *arg, struct jm_session *s, struct jm_err *err)
 {
-    *local = false;
-    *all = new_hosts(cli, err);
-    int rc = *all ? name_run(verb, o, out, err) : JM_ENOMEM;
+    struct jm_session_opts mine = *session;
+    struct jm_hosts *all = new_hosts(cli, err);
+    struct jm_str out, beside;
+    bool local = false;
+    jm_str_init(&out);
+    jm_str_init(&beside);
+    int rc = all ? name_run(verb, o, &out, err) : JM_ENOMEM;
     if (!rc)
-        rc = open_all(*all, o, session, out->buf, local, err);
+        rc = open_all(all, o, session, out.buf, &local, err);
     if (!rc)
-        rc = jm_path_beside(out->buf, ".hosts/load.jmr", own, err);
-    return rc ? rc : begin_all(*all, err);
-}
-
-int jm_hosts_finish(struct jm_hosts *all, const struct jm_hosts_opts *o, const char *own, const char *out,
-                    struct jm_err *err)
-{
-    int rc = end_all(all, 0, err);
-    return rc ? rc : join(all, o, own, out, err);
+        rc = jm_path_beside(out.buf, ".hosts/load.jmr", &beside, err);
+    if (!rc)
+        rc = begin_all(all, err);
+    if (!rc) {
+        if (!local) /* what this host draws is no part of the system */
+            cli->common->meters = "null";
+        mine.output = beside.buf;
+        mine.force = true;
+        rc = own(arg, &mine, s, err);
+    }
+    if (!rc)
+        rc = end_all(all, 0, err);
+    if (!rc)
+        rc = join(all, o, beside.buf, out.buf, err);
+    if (!rc) {
+        jm_str_reset(&s->path);
+        jm_str_adds(&s->path, out.buf);
+        s->metered = true; /* by the hosts; what they lack is a finding */
+        rc = jm_str_ok(&s->path, "a file name", err);
+    }
+    free_hosts(all);
+    jm_str_release(&out);
+    jm_str_release(&beside);
+    return rc;
 }
