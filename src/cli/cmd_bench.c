@@ -18,8 +18,7 @@ struct opts {
     struct jm_session_opts session;
     struct jm_bench_opts bench;
     struct jm_selfcheck_opts check;
-    struct jm_opt_list group, role;
-    const char *hosts, *ssh;
+    struct jm_hosts_opts hosts;
 };
 
 static void init(void *opts)
@@ -50,19 +49,6 @@ static int load(void *arg, const struct jm_session_opts *session, struct jm_sess
     return jm_bench(s, cli, &o->bench, &o->present, session, &env, cli->operand[0], err);
 }
 
-/* The windows are those of the load. */
-static int on_hosts(struct jm_cli *cli, struct opts *o, struct jm_session *s, struct jm_err *err)
-{
-    const struct jm_hosts_opts h = {.hosts = o->hosts,
-                                    .ssh = o->ssh,
-                                    .output = o->session.output,
-                                    .label = o->session.label,
-                                    .force = o->session.force,
-                                    .group = o->group,
-                                    .role = o->role};
-    return jm_hosts_around(cli, &h, &o->session, "bench", load, o, s, err);
-}
-
 static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
 {
     struct opts *o = opts;
@@ -79,10 +65,12 @@ static int bench(struct jm_cli *cli, void *opts, struct jm_err *err)
         return jm_err_set(err, JM_EUSAGE, "too few arguments; usage: joulemark bench %s", jm_cmd_bench.usage);
     if (!o->bench.duration)
         o->bench.duration = -1; /* as the plan needs */
-    if (!o->hosts && (o->group.n || o->role.n || o->ssh))
-        return jm_err_set(err, JM_EUSAGE, "--group, --role and --ssh belong to --hosts");
+    int hosts = jm_hosts_asked(&o->hosts, err);
+    if (hosts < 0)
+        return hosts;
     jm_str_init(&s.path);
-    rc = o->hosts ? on_hosts(cli, o, &s, err) : load(o, &o->session, &s, err);
+    rc = hosts ? jm_hosts_around(cli, &o->hosts, &o->session, "bench", load, o, &s, err)
+               : load(o, &o->session, &s, err);
     if (!rc)
         rc = jm_session_show(&s, &o->present, cli, err);
     jm_session_release(&s);
@@ -202,7 +190,7 @@ static const struct jm_opt table[] = {
     {"tls", 0, JM_OPT_FLAG, offsetof(struct opts, check.tls), .help = "--selfcheck: over https."},
     JM_OPT_ENGINE_METRICS(AT(engine_metrics), "auto: looked for where the engine usually has them"),
     JM_OPTS_SLO(opts, present),
-    JM_OPTS_HOSTS(opts, hosts, ssh, group, role),
+    JM_OPTS_HOSTS(opts, hosts),
     JM_OPT_WINDOW_MAX(opts, session),
     JM_OPTS_SESSION(opts, session),
     JM_OPT_JSON,

@@ -14,8 +14,8 @@ struct opts {
     struct jm_present present;
     struct jm_session_opts session;
     int64_t duration;
-    struct jm_opt_list engine_metrics, group, role;
-    const char *hosts, *ssh;
+    struct jm_opt_list engine_metrics;
+    struct jm_hosts_opts hosts;
     bool serve;
 };
 
@@ -47,19 +47,11 @@ static int record_window(struct jm_session *s, int64_t duration, struct jm_err *
 
 static int record_hosts(struct jm_cli *cli, struct opts *o, struct jm_err *err)
 {
-    const struct jm_hosts_opts h = {.hosts = o->hosts,
-                                    .ssh = o->ssh,
-                                    .duration = o->duration,
-                                    .output = o->session.output,
-                                    .label = o->session.label,
-                                    .force = o->session.force,
-                                    .group = o->group,
-                                    .role = o->role};
     struct jm_session s = {.cli = cli, .metered = true};
     int rc = jm_signals_catch(err);
     jm_str_init(&s.path);
     if (!rc)
-        rc = jm_hosts_record(cli, &h, &o->session, &s.path, err);
+        rc = jm_hosts_record(cli, &o->hosts, &o->session, o->duration, &s.path, err);
     if (!rc)
         rc = jm_session_show(&s, &o->present, cli, err);
     jm_session_release(&s);
@@ -73,11 +65,10 @@ static int record(struct jm_cli *cli, void *opts, struct jm_err *err)
     struct jm_meter_env env;
     if (o->serve)
         return jm_hosts_serve(cli, &o->session, &o->engine_metrics, err);
-    if (o->hosts)
-        return record_hosts(cli, o, err);
-    if (o->group.n || o->role.n || o->ssh)
-        return jm_err_set(err, JM_EUSAGE, "--group, --role and --ssh belong to --hosts");
-    int rc = jm_signals_catch(err);
+    int rc = jm_hosts_asked(&o->hosts, err);
+    if (rc)
+        return rc < 0 ? rc : record_hosts(cli, o, err);
+    rc = jm_signals_catch(err);
     if (rc)
         return rc;
     jm_cli_meter_env(cli, &env);
@@ -99,7 +90,7 @@ static int record(struct jm_cli *cli, void *opts, struct jm_err *err)
 
 static const struct jm_opt table[] = {{"duration", 't', JM_OPT_DURATION, offsetof(struct opts, duration), 1e6,
                                        3.2e15, .help = "Stop after this time.", .deflt = "until stopped"},
-                                      JM_OPTS_HOSTS(opts, hosts, ssh, group, role),
+                                      JM_OPTS_HOSTS(opts, hosts),
                                       {"serve", 0, JM_OPT_FLAG, offsetof(struct opts, serve)},
                                       JM_OPT_ENGINE_METRICS(offsetof(struct opts, engine_metrics), "off"),
                                       JM_OPT_WINDOW_MAX(opts, session),

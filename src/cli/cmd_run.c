@@ -19,8 +19,8 @@ struct opts {
     struct jm_session_opts session;
     const char *summary;
     bool strict, no_summary;
-    struct jm_opt_list engine_metrics, group, role;
-    const char *hosts, *ssh;
+    struct jm_opt_list engine_metrics;
+    struct jm_hosts_opts hosts;
     int status; /* the command's own, once it has one */
 };
 
@@ -171,19 +171,6 @@ static int measure(void *arg, const struct jm_session_opts *session, struct jm_s
     return rc;
 }
 
-/* The window is that of the command. */
-static int on_hosts(struct jm_cli *cli, struct opts *o, struct jm_session *s, struct jm_err *err)
-{
-    const struct jm_hosts_opts h = {.hosts = o->hosts,
-                                    .ssh = o->ssh,
-                                    .output = o->session.output,
-                                    .label = o->session.label,
-                                    .force = o->session.force,
-                                    .group = o->group,
-                                    .role = o->role};
-    return jm_hosts_around(cli, &h, &o->session, "run", measure, o, s, err);
-}
-
 static int run(struct jm_cli *cli, void *opts, struct jm_err *err)
 {
     struct opts *o = opts;
@@ -192,13 +179,15 @@ static int run(struct jm_cli *cli, void *opts, struct jm_err *err)
     if (!cli->n_rest)
         return jm_err_set(err, JM_EUSAGE,
                           "no command to run; usage: joulemark run [OPTIONS] -- CMD [ARG]...");
-    if (!o->hosts && (o->group.n || o->role.n || o->ssh))
-        return jm_err_set(err, JM_EUSAGE, "--group, --role and --ssh belong to --hosts");
+    int hosts = jm_hosts_asked(&o->hosts, err);
+    if (hosts < 0)
+        return hosts;
     jm_str_init(&s.path);
     int rc = jm_child_prepare(err);
     o->session.present = &o->present;
     if (!rc)
-        rc = o->hosts ? on_hosts(cli, o, &s, err) : measure(o, &o->session, &s, err);
+        rc = hosts ? jm_hosts_around(cli, &o->hosts, &o->session, "run", measure, o, &s, err)
+                   : measure(o, &o->session, &s, err);
     if (!rc && !(o->no_summary && !o->strict))
         rc = write_summary(&s, o, &verdict, err);
     jm_session_release(&s);
@@ -216,7 +205,7 @@ static const struct jm_opt table[] = {
     {"summary", 0, JM_OPT_STR, offsetof(struct opts, summary), .arg = "FILE",
      .help = "Write the summary to FILE, - is standard output.", .deflt = "standard error"},
     {"no-summary", 0, JM_OPT_FLAG, offsetof(struct opts, no_summary), .help = "Record only."},
-    JM_OPTS_HOSTS(opts, hosts, ssh, group, role),
+    JM_OPTS_HOSTS(opts, hosts),
     JM_OPT_ENGINE_METRICS(offsetof(struct opts, engine_metrics), "off"),
     JM_OPTS_SESSION(opts, session),
     {"json", 0, JM_OPT_FLAG, JM_OPT_AT(jm_common, json),

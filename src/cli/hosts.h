@@ -54,20 +54,20 @@ struct jm_hosts {
 };
 
 struct jm_hosts_opts {
-    const char *hosts; /* "a,b", or a file with one a line */
+    const char *hosts; /* "a,b", or a file with one a line; NULL: this host alone */
     const char *ssh;   /* command, "ssh" */
-    int64_t duration;  /* 0: until stopped */
-    const char *output, *label;
-    bool force;
     struct jm_opt_list group, role;
 };
 
+/* 1: hosts were asked for; 0: none; JM_EUSAGE where something that belongs to them was. */
+int jm_hosts_asked(const struct jm_hosts_opts *o, struct jm_err *err);
 /* Understands what was asked for. */
 int jm_hosts_parse(struct jm_hosts *h, const char *text, struct jm_err *err);
-/* Starts on all, begins a window on all at one time, ends it, fetches, merges. path: the run file that was
- * made. Hosts that failed are said and stand in the run; an error is that none gave anything. */
+/* Starts on all, begins a window on all at one time, ends it after duration (0: when stopped), fetches,
+ * merges. path: the run file that was made. Hosts that failed are said and stand in the run; an error is that
+ * none gave anything. */
 int jm_hosts_record(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
-                    struct jm_str *path, struct jm_err *err);
+                    int64_t duration, struct jm_str *path, struct jm_err *err);
 /* The same around a recording of our own (verb names the file where none is asked for): the hosts begin
  * before it and end behind it, and s is then of the merged run. Where this host is not among them its meters
  * are not read. own records into the file that o names; s is the caller's to release, whatever came of it. */
@@ -79,21 +79,21 @@ int jm_hosts_around(struct jm_cli *cli, const struct jm_hosts_opts *o, const str
 int jm_hosts_serve(struct jm_cli *cli, const struct jm_session_opts *o, const struct jm_opt_list *engine,
                    struct jm_err *err);
 
-#define JM_OPTS_HOSTS(s, h, c, g, r)                                                                         \
+#define JM_OPTS_HOSTS(s, h)                                                                                  \
     {"hosts",                                                                                                \
      0,                                                                                                      \
      JM_OPT_STR,                                                                                             \
-     offsetof(struct s, h),                                                                                  \
+     offsetof(struct s, h.hosts),                                                                            \
      .arg = "HOSTS",                                                                                         \
      .help = "Record on these hosts, over ssh, and make one run of it: a,b or a file with one host a line; " \
              "local is this one."},                                                                          \
         {"ssh",                                                                                              \
          0,                                                                                                  \
          JM_OPT_STR,                                                                                         \
-         offsetof(struct s, c),                                                                              \
+         offsetof(struct s, h.ssh),                                                                          \
          .arg = "COMMAND",                                                                                   \
          .help = "With --hosts: the command that reaches a host.",                                           \
          .deflt = "ssh"},                                                                                    \
-        JM_OPTS_GROUP(s, g, r)
+        JM_OPTS_GROUP(s, h.group, h.role)
 
 #endif

@@ -269,27 +269,27 @@ static int end_all(struct jm_hosts *all, int64_t duration, struct jm_err *err)
     return 0;
 }
 
-static int record_all(struct jm_hosts *all, const struct jm_hosts_opts *o, struct jm_err *err)
+static int record_all(struct jm_hosts *all, int64_t duration, struct jm_err *err)
 {
     int rc = begin_all(all, err);
     if (rc)
         return rc;
     if (!all->cli->common->quiet)
         jm_cli_say(all->cli, "recording on %zu of %zu hosts until %s", jm_hosts_count(all, JM_HOST_BEGUN),
-                   all->n, o->duration ? "the time is up" : "stopped (Ctrl-C)");
-    wait_for_end(all, o->duration);
+                   all->n, duration ? "the time is up" : "stopped (Ctrl-C)");
+    wait_for_end(all, duration);
     jm_term_progress_end(&all->cli->term);
-    return end_all(all, o->duration, err);
+    return end_all(all, duration, err);
 }
 
 /* own: a recording of ours that comes first, with the load; NULL: none. */
-static int join(struct jm_hosts *all, const struct jm_hosts_opts *o, const char *own, const char *out,
-                struct jm_err *err)
+static int join(struct jm_hosts *all, const struct jm_hosts_opts *o, const char *label, const char *own,
+                const char *out, struct jm_err *err)
 {
     const char *path[JM_HOSTS + 1], *name[JM_HOSTS + 1];
     struct jm_run_clock seen[JM_HOSTS + 1];
     struct jm_run_missing missing[JM_HOSTS];
-    struct jm_run_merge_opts m = {.label = o->label,
+    struct jm_run_merge_opts m = {.label = label,
                                   .tolerance_s = NAN,
                                   .overwrite = true, /* what was there was asked about before */
                                   .common = !own,
@@ -345,7 +345,8 @@ static int refuse(const struct jm_hosts *all, const struct jm_hosts_opts *o, str
     return rc;
 }
 
-static int name_run(const char *verb, const struct jm_hosts_opts *o, struct jm_str *path, struct jm_err *err)
+static int name_run(const char *verb, const struct jm_session_opts *o, struct jm_str *path,
+                    struct jm_err *err)
 {
     struct jm_clock clock = jm_clock_system();
     int64_t mono;
@@ -411,17 +412,26 @@ static void free_hosts(struct jm_hosts *all)
     free(all);
 }
 
+int jm_hosts_asked(const struct jm_hosts_opts *o, struct jm_err *err)
+{
+    if (o->hosts)
+        return 1;
+    return o->group.n || o->role.n || o->ssh
+               ? jm_err_set(err, JM_EUSAGE, "--group, --role and --ssh belong to --hosts")
+               : 0;
+}
+
 int jm_hosts_record(struct jm_cli *cli, const struct jm_hosts_opts *o, const struct jm_session_opts *session,
-                    struct jm_str *path, struct jm_err *err)
+                    int64_t duration, struct jm_str *path, struct jm_err *err)
 {
     struct jm_hosts *all = new_hosts(cli, err);
-    int rc = all ? name_run("record", o, path, err) : JM_ENOMEM;
+    int rc = all ? name_run("record", session, path, err) : JM_ENOMEM;
     if (!rc)
         rc = open_all(all, o, session, path->buf, NULL, err);
     if (!rc)
-        rc = record_all(all, o, err);
+        rc = record_all(all, duration, err);
     if (!rc)
-        rc = join(all, o, NULL, path->buf, err);
+        rc = join(all, o, session->label, NULL, path->buf, err);
     free_hosts(all);
     return rc;
 }
@@ -435,7 +445,7 @@ int jm_hosts_around(struct jm_cli *cli, const struct jm_hosts_opts *o, const str
     bool local = false;
     jm_str_init(&out);
     jm_str_init(&beside);
-    int rc = all ? name_run(verb, o, &out, err) : JM_ENOMEM;
+    int rc = all ? name_run(verb, session, &out, err) : JM_ENOMEM;
     if (!rc)
         rc = open_all(all, o, session, out.buf, &local, err);
     if (!rc)
@@ -452,7 +462,7 @@ int jm_hosts_around(struct jm_cli *cli, const struct jm_hosts_opts *o, const str
     if (!rc)
         rc = end_all(all, 0, err);
     if (!rc)
-        rc = join(all, o, beside.buf, out.buf, err);
+        rc = join(all, o, session->label, beside.buf, out.buf, err);
     if (!rc) {
         jm_str_reset(&s->path);
         jm_str_adds(&s->path, out.buf);
