@@ -48,13 +48,6 @@ static const struct jm_claim_row rows[] = {
     {"decode_joules_per_output_token", "", "", "J/token", "decode GPUs, whole window / output tokens", "gpu"},
     {NULL, NULL, NULL, NULL, NULL, NULL}};
 
-static double get(const struct jm_ifile *f, const struct jm_jtoken *doc, const char *path)
-{
-    struct jm_jtoken v;
-    double d;
-    return jm_jpath(f, doc, path, &v) && jm_jnum(&v, &d) ? d : NAN;
-}
-
 static bool apart(double a, double b, double rel)
 {
     return isfinite(a) && isfinite(b) && fabs(a - b) > rel * fmax(fabs(a), fabs(b));
@@ -76,8 +69,9 @@ static void reasons(const struct jm_ifile *f, const struct jm_jtoken *list, char
 
 static double gpus_of(const struct jm_ifile *f, const struct jm_jtoken *doc)
 {
-    double p = get(f, doc, "num_prefill_gpu"), d = get(f, doc, "num_decode_gpu"), tp = get(f, doc, "tp"),
-           pp = get(f, doc, "pp"), pcp = get(f, doc, "pcp_size");
+    double p = jm_jpath_num(f, doc, "num_prefill_gpu"), d = jm_jpath_num(f, doc, "num_decode_gpu"),
+           tp = jm_jpath_num(f, doc, "tp"), pp = jm_jpath_num(f, doc, "pp"),
+           pcp = jm_jpath_num(f, doc, "pcp_size");
     if (p >= 0 && d >= 0)
         return p + d;
     return tp > 0 ? tp * (pp > 0 ? pp : 1) * (pcp > 0 ? pcp : 1) : NAN;
@@ -86,11 +80,14 @@ static double gpus_of(const struct jm_ifile *f, const struct jm_jtoken *doc)
 /* What the power of a row contradicts in itself. metrics: the object that holds it. */
 static void power(struct jm_build *b, const struct jm_jtoken *m, double gpus, const char *name)
 {
-    double e = get(b->f, m, "total_gpu_energy_j"), all = get(b->f, m, "avg_total_gpu_power_w"),
-           each = get(b->f, m, "avg_power_w"), in = get(b->f, m, "joules_per_input_token"),
-           out = get(b->f, m, "joules_per_output_token"), token = get(b->f, m, "joules_per_total_token"),
-           query = get(b->f, m, "joules_per_successful_query"),
-           prefill = get(b->f, m, "prefill_gpu_energy_j"), decode = get(b->f, m, "decode_gpu_energy_j");
+    double e = jm_jpath_num(b->f, m, "total_gpu_energy_j"),
+           all = jm_jpath_num(b->f, m, "avg_total_gpu_power_w"), each = jm_jpath_num(b->f, m, "avg_power_w"),
+           in = jm_jpath_num(b->f, m, "joules_per_input_token"),
+           out = jm_jpath_num(b->f, m, "joules_per_output_token"),
+           token = jm_jpath_num(b->f, m, "joules_per_total_token"),
+           query = jm_jpath_num(b->f, m, "joules_per_successful_query"),
+           prefill = jm_jpath_num(b->f, m, "prefill_gpu_energy_j"),
+           decode = jm_jpath_num(b->f, m, "decode_gpu_energy_j");
     if (e > 0 && all > 0) {
         jm_build_claim(b, "total_gpu_energy_j / avg_total_gpu_power_w", "energy.duration", "sum", e / all,
                        "s", "two numbers of the file");
@@ -139,8 +136,9 @@ static void row(struct jm_build *b, const struct jm_jtoken *doc, int n)
                                          {"image", "endpoint.image"}};
     struct jm_jtoken v;
     char hw[40] = "", framework[40] = "", conc[16] = "", name[96], why[300];
-    double e = get(b->f, doc, "total_gpu_energy_j"), w = get(b->f, doc, "avg_total_gpu_power_w"),
-           gpus = gpus_of(b->f, doc), valid = get(b->f, doc, "power_valid");
+    double e = jm_jpath_num(b->f, doc, "total_gpu_energy_j"),
+           w = jm_jpath_num(b->f, doc, "avg_total_gpu_power_w"), gpus = gpus_of(b->f, doc),
+           valid = jm_jpath_num(b->f, doc, "power_valid");
     if (jm_jmember(b->f, doc, "hw", &v))
         jm_jtext(&v, hw, sizeof hw);
     if (jm_jmember(b->f, doc, "framework", &v))
@@ -171,7 +169,7 @@ static void row(struct jm_build *b, const struct jm_jtoken *doc, int n)
         jm_build_missing(b, "duration", "the aggregated result does not say how long it took");
     jm_build_missing(b, "requests",
                      "they are in the result file of vLLM's bench serve that it was made from");
-    if (isfinite(e) || isfinite(get(b->f, doc, "joules_per_output_token")))
+    if (isfinite(e) || isfinite(jm_jpath_num(b->f, doc, "joules_per_output_token")))
         jm_build_env(b, "import.without.host", "InferenceX' energy is that of the GPU boards");
 }
 
@@ -211,8 +209,8 @@ static void sidecar(struct jm_build *b, const struct jm_jtoken *doc, int n)
     struct jm_jiter it;
     char why[300] = "", id[80], full[96];
     int64_t t0 = -1, t1 = -1;
-    double d, sum = 0, gpus = get(b->f, doc, "observed_gpu_count"),
-              expected = get(b->f, doc, "expected_gpu_count");
+    double d, sum = 0, gpus = jm_jpath_num(b->f, doc, "observed_gpu_count"),
+              expected = jm_jpath_num(b->f, doc, "expected_gpu_count");
     int k = 0;
     (void)n;
     if (jm_jpath(b->f, doc, "benchmark_window.start_time_unix", &v))
@@ -239,7 +237,7 @@ static void sidecar(struct jm_build *b, const struct jm_jtoken *doc, int n)
                 sum += d;
                 k++;
             }
-        d = get(b->f, doc, "metrics.total_gpu_energy_j");
+        d = jm_jpath_num(b->f, doc, "metrics.total_gpu_energy_j");
         if (k && apart(sum, d, 1e-4))
             jm_build_env(b, "import.parts", "total_gpu_energy_j %.6g J, its GPUs together %.6g J", d, sum);
     }

@@ -146,6 +146,13 @@ bool jm_jpath(const struct jm_ifile *f, const struct jm_jtoken *object, const ch
     return true;
 }
 
+double jm_jpath_num(const struct jm_ifile *f, const struct jm_jtoken *object, const char *path)
+{
+    struct jm_jtoken v;
+    double d;
+    return jm_jpath(f, object, path, &v) && jm_jnum(&v, &d) ? d : NAN;
+}
+
 int jm_jfind(const struct jm_ifile *f, const struct jm_jtoken *object, const char *const *names, size_t n,
              struct jm_jtoken *v, struct jm_err *err)
 {

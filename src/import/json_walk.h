@@ -43,6 +43,8 @@ bool jm_jmember(const struct jm_ifile *f, const struct jm_jtoken *object, const 
 /* By a path of names: "metrics.requests_per_second.successful". */
 bool jm_jpath(const struct jm_ifile *f, const struct jm_jtoken *object, const char *path,
               struct jm_jtoken *v);
+/* The number there; NAN: there is none. */
+double jm_jpath_num(const struct jm_ifile *f, const struct jm_jtoken *object, const char *path);
 
 /* ---- columns: arrays of one object, read row by row side by side */
 struct jm_jcol {

@@ -19,13 +19,6 @@ struct optimum {
     int phases;
 };
 
-static double number(const struct jm_ifile *f, const struct jm_jtoken *of, const char *path)
-{
-    struct jm_jtoken v;
-    double d = NAN;
-    return jm_jpath(f, of, path, &v) && jm_jnum(&v, &d) ? d : NAN;
-}
-
 static void energy(struct optimum *p, const struct jm_jtoken *phase, const char *name)
 {
     static const char *const parts[] = {"cpu", "ram"};
@@ -33,8 +26,8 @@ static void energy(struct optimum *p, const struct jm_jtoken *phase, const char 
     struct jm_jtoken v;
     char unit[16] = "", key[48];
     int have = 0;
-    double gpu = number(f, phase, "energy.gpu"), total = number(f, phase, "energy.total"), sum = 0, e,
-           per = number(f, phase, "efficiency.value");
+    double gpu = jm_jpath_num(f, phase, "energy.gpu"), total = jm_jpath_num(f, phase, "energy.total"),
+           sum = 0, e, per = jm_jpath_num(f, phase, "efficiency.value");
     if (jm_jpath(f, phase, "energy.unit", &v))
         jm_jtext(&v, unit, sizeof unit);
     bool known = strcmp(unit, "kWh") == 0 || strcmp(unit, "Wh") == 0 || strcmp(unit, "J") == 0;
@@ -53,7 +46,7 @@ static void energy(struct optimum *p, const struct jm_jtoken *phase, const char 
     for (size_t i = 0; i < 2; i++) {
         char path[24];
         snprintf(path, sizeof path, "energy.%s", parts[i]);
-        if (!isfinite(e = number(f, phase, path)))
+        if (!isfinite(e = jm_jpath_num(f, phase, path)))
             continue;
         snprintf(key, sizeof key, "%.30s.energy.%s", name, parts[i]);
         jm_build_claim(p->b, key, "", "sum", e, unit,
@@ -95,7 +88,7 @@ static void phase(struct optimum *p, const struct jm_jtoken *v, const struct jm_
     const struct jm_ifile *f = p->b->f;
     struct jm_jtoken e, unit;
     char name[48], full[64], each[24] = "";
-    double s = number(f, v, "latency.total");
+    double s = jm_jpath_num(f, v, "latency.total");
     snprintf(name, sizeof name, "%.*s", key->raw.n < 47 ? (int)key->raw.n : 47, key->raw.p);
     jm_text_plain(name, strlen(name), false);
     bool timed = s > 0 && s < 1e9;
@@ -107,11 +100,11 @@ static void phase(struct optimum *p, const struct jm_jtoken *v, const struct jm_
         jm_build_missing(p->b, "duration", "the report has no latency of a phase");
     for (size_t i = 0; i < sizeof stats / sizeof stats[0]; i++) {
         snprintf(full, sizeof full, "latency.%s", stats[i]);
-        double t = number(f, v, full);
+        double t = jm_jpath_num(f, v, full);
         if (isfinite(t))
             jm_build_claim(p->b, full, "", stats[i], t, "s", "of a repetition");
     }
-    if (jm_jpath(f, v, "throughput.unit", &unit) && isfinite(s = number(f, v, "throughput.value"))) {
+    if (jm_jpath(f, v, "throughput.unit", &unit) && isfinite(s = jm_jpath_num(f, v, "throughput.value"))) {
         jm_jtext(&unit, each, sizeof each);
         jm_build_claim(p->b, "throughput.value", "", "", s, each, "");
     }
@@ -135,8 +128,8 @@ static void one(struct jm_build *b, const struct jm_jtoken *doc, int n)
     struct jm_jiter it;
     int rc = 0;
     (void)n;
-    p.samples = number(b->f, doc, "config.scenario.num_samples");
-    p.new_tokens = number(b->f, doc, "config.scenario.generate_kwargs.max_new_tokens");
+    p.samples = jm_jpath_num(b->f, doc, "config.scenario.num_samples");
+    p.new_tokens = jm_jpath_num(b->f, doc, "config.scenario.generate_kwargs.max_new_tokens");
     if (jm_jmember(b->f, doc, "report", &v) && v.type == JM_J_OBJECT)
         report = v;
     jm_build_times(b, "durations only: the phases stand one behind the other at the date of the file");

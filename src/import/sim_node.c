@@ -49,13 +49,6 @@ static bool whole(struct jm_build *b, const struct jm_jtoken *doc, const char *n
     return true;
 }
 
-static double number(struct jm_build *b, const struct jm_jtoken *doc, const char *name)
-{
-    struct jm_jtoken v;
-    double x;
-    return jm_jmember(b->f, doc, name, &v) && jm_jnum(&v, &x) ? x : NAN;
-}
-
 static bool has(struct jm_build *b, const struct jm_jtoken *doc, const char *name)
 {
     struct jm_jtoken v;
@@ -205,8 +198,8 @@ static void channel(struct jm_build *b, struct state *s, const struct jm_jtoken 
     c.scale2 = (int)scale2;
     c.modulus = (uint64_t)modulus;
     c.domain = (int)dom;
-    c.gain_tol = number(b, doc, "gain_tol");
-    c.offset_tol = number(b, doc, "offset_tol");
+    c.gain_tol = jm_jpath_num(b->f, doc, "gain_tol");
+    c.offset_tol = jm_jpath_num(b->f, doc, "offset_tol");
     c.flags = jm_jmember(b->f, doc, "stamped", &v) && v.type == JM_J_TRUE ? JM_CHF_STAMPED : 0;
     c.flags |= c.unit == JM_U_J || c.unit == JM_U_W ? JM_CHF_EDGE : 0;
     if (!s->domains_put)

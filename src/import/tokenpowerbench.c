@@ -19,20 +19,13 @@ struct tpb {
     struct jm_table_note none, zero, parts, brief, negative, warned;
 };
 
-static double get(const struct jm_ifile *f, const struct jm_jtoken *doc, const char *name)
-{
-    struct jm_jtoken v;
-    double d;
-    return jm_jmember(f, doc, name, &v) && jm_jnum(&v, &d) ? d : NAN;
-}
-
 /* Of two names the one that is there. */
 static double either(const struct jm_ifile *f, const struct jm_jtoken *doc, const char *a, const char *b,
                      const char **which)
 {
-    double v = get(f, doc, a);
+    double v = jm_jpath_num(f, doc, a);
     *which = isfinite(v) ? a : b;
-    return isfinite(v) ? v : get(f, doc, b);
+    return isfinite(v) ? v : jm_jpath_num(f, doc, b);
 }
 
 static void energies(struct jm_build *b, struct tpb *z, const struct jm_jtoken *e, const char *name,
@@ -53,7 +46,8 @@ static void energies(struct jm_build *b, struct tpb *z, const struct jm_jtoken *
             jm_build_energy_claim(b, "GPU energy / responses", "j_per.request_ok", "mean", gpu / requests,
                                   "J/request", gpu_source, "gpu");
     }
-    double mj = get(b->f, e, "gpu_mj_per_token"), per = get(b->f, e, "gpu_energy_per_token");
+    double mj = jm_jpath_num(b->f, e, "gpu_mj_per_token"),
+           per = jm_jpath_num(b->f, e, "gpu_energy_per_token");
     if (isfinite(mj))
         jm_build_energy_claim(b, "gpu_mj_per_token", "", "", mj, "mJ/token", gpu_source, "gpu");
     if (tokens > 0 && gpu > 0 &&
@@ -72,7 +66,7 @@ static void energies(struct jm_build *b, struct tpb *z, const struct jm_jtoken *
     bool newer = jm_jmember(b->f, e, "system_energy_j", &v) || scope[0];
     double total = either(b->f, e, "system_energy_j", "total_energy_j", &k);
     if (isnan(total))
-        total = get(b->f, e, k = "total_energy");
+        total = jm_jpath_num(b->f, e, k = "total_energy");
     double parts = (gpu > 0 ? gpu : 0) + (cpu > 0 ? cpu : 0) + (dram > 0 ? dram : 0);
     bool summed = !newer && parts > 0 && fabs(total / parts - 1) < 1e-3;
     if (isfinite(total))
@@ -89,10 +83,10 @@ static void energies(struct jm_build *b, struct tpb *z, const struct jm_jtoken *
     if (total > 0 && newer && parts > total * 1.02)
         jm_table_note(&z->parts, "%s: the node took %.6g J, GPUs, CPU and DRAM in it %.6g J", name, total,
                       parts);
-    if (isfinite(gpu) && isfinite(cpu) && isfinite(get(b->f, e, "components_energy_j")) &&
-        fabs(get(b->f, e, "components_energy_j") - parts) > 1e-3 * parts)
+    if (isfinite(gpu) && isfinite(cpu) && isfinite(jm_jpath_num(b->f, e, "components_energy_j")) &&
+        fabs(jm_jpath_num(b->f, e, "components_energy_j") - parts) > 1e-3 * parts)
         jm_table_note(&z->parts, "%s: components_energy_j %.6g J, its parts %.6g J", name,
-                      get(b->f, e, "components_energy_j"), parts);
+                      jm_jpath_num(b->f, e, "components_energy_j"), parts);
     if (gpu < 0 || cpu < 0 || dram < 0 || total < 0)
         jm_table_note(&z->negative, "%s: gpu %.6g, cpu %.6g, dram %.6g, node %.6g J", name, gpu, cpu, dram,
                       total);
@@ -160,10 +154,10 @@ static void batch(struct jm_build *b, struct tpb *z, const struct jm_jtoken *doc
         jm_jtext(&v, engine, sizeof engine);
     if (jm_jmember(b->f, doc, "energy", &v) && v.type == JM_J_OBJECT)
         e = v;
-    double seconds = get(b->f, &e, "duration"),
+    double seconds = jm_jpath_num(b->f, &e, "duration"),
            tokens = either(b->f, doc, "total_output_tokens", "output_tokens", &k),
            requests = either(b->f, doc, "num_responses", "responses", &k),
-           rate = get(b->f, doc, "output_tokens_per_s");
+           rate = jm_jpath_num(b->f, doc, "output_tokens_per_s");
     if (jm_jmember(b->f, doc, "start_s", &v))
         jm_jtime(&v, 0, &zero);
     if (!(seconds >= 0) || !(seconds < 1e9))

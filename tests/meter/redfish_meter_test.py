@@ -128,10 +128,10 @@ class Record(Base):
             def forget():
                 patience.until(lambda: os.path.exists(on))
                 time.sleep(1.1)  # a session younger than a second is not made again
-                for todo in (s.forget, lambda: open(off, "w", encoding="ascii").close()):
+                for then in (s.forget, lambda: open(off, "w", encoding="ascii").close()):
                     want = len(s.log) + 4  # so many more, however slow this machine is
                     patience.until(lambda: len(s.log) >= want)
-                    todo()
+                    then()
             threading.Thread(target=forget, daemon=True).start()
             r = self.run_it("run", "-q", "--no-summary", "-o", out, "-m", "bmc", "--config", self.config(s, "interval: 250ms", "timeout: 60s"), "--",
                             "sh", "-c", f"echo > {on}; until [ -e {off} ]; do sleep .05; done")
