@@ -61,6 +61,15 @@ bool jm_span_istarts(struct jm_span a, struct jm_span prefix)
     return a.n >= prefix.n && jm_span_ieq(jm_span_sub(a, 0, prefix.n), prefix);
 }
 
+bool jm_span_ihas(struct jm_span a, const char *word)
+{
+    struct jm_span w = jm_span_of(word);
+    for (size_t i = 0; i + w.n <= a.n; i++)
+        if (jm_span_ieq((struct jm_span){a.p + i, w.n}, w))
+            return true;
+    return false;
+}
+
 bool jm_span_ends(struct jm_span a, struct jm_span suffix)
 {
     return a.n >= suffix.n && jm_span_eq(jm_span_sub(a, a.n - suffix.n, suffix.n), suffix);

@@ -22,6 +22,7 @@ bool jm_span_ieq(struct jm_span a, struct jm_span b); /* ASCII case-insensitive 
 bool jm_span_starts(struct jm_span a, struct jm_span prefix);
 bool jm_span_istarts(struct jm_span a, struct jm_span prefix);
 bool jm_span_ends(struct jm_span a, struct jm_span suffix);
+bool jm_span_ihas(struct jm_span a, const char *word); /* is the word in it; ASCII case-insensitive */
 /* Index of the first c or of needle, or -1. */
 ptrdiff_t jm_span_chr(struct jm_span s, char c);
 ptrdiff_t jm_span_find(struct jm_span s, struct jm_span needle);

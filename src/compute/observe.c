@@ -12,14 +12,6 @@ int64_t jm_add_ns(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &s) ? (b < 0 ? INT64_MIN : INT64_MAX) : s;
 }
 
-double jm_seconds_between(int64_t a, int64_t b)
-{
-    int64_t d;
-    if (__builtin_sub_overflow(a, b, &d))
-        return (double)a * 1e-9 - (double)b * 1e-9;
-    return (double)d * 1e-9;
-}
-
 void jm_observer_init(struct jm_observer *o, const struct jm_channel *c, const struct jm_reading *r, size_t n,
                       int64_t origin, double period, double poll, double gap_limit)
 {

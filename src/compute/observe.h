@@ -43,7 +43,13 @@ void jm_observer_init(struct jm_observer *o, const struct jm_channel *c, const s
 bool jm_observer_next(struct jm_observer *o, struct jm_observation *out);
 
 /* a - b in seconds, without overflow. */
-double jm_seconds_between(int64_t a, int64_t b);
+static inline double jm_seconds_between(int64_t a, int64_t b)
+{
+    int64_t d;
+    if (__builtin_sub_overflow(a, b, &d))
+        return (double)a * 1e-9 - (double)b * 1e-9;
+    return (double)d * 1e-9;
+}
 /* a + b in ns; the end of time where that is beyond it. */
 int64_t jm_add_ns(int64_t a, int64_t b);
 

@@ -15,8 +15,7 @@
 
 static double since(const struct jm_phase_work *w, int64_t t)
 {
-    int64_t d;
-    return __builtin_sub_overflow(t, w->origin, &d) ? jm_seconds_between(t, w->origin) : (double)d * 1e-9;
+    return jm_seconds_between(t, w->origin);
 }
 
 /* Tokens an event and a byte of requests that are counted, for those that are not. */

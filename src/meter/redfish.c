@@ -176,10 +176,8 @@ static int by_source(struct jm_meter *m, struct jm_redfish *f, struct jm_rf_set 
         char chassis[JM_RF_URI];
         enum jm_rf_side side = JM_RF_IS_UNKNOWN;
         if (r->of == JM_RF_NODE) {
-            const char *at = strstr(r->uri, "/Chassis/");
-            size_t n = at ? (size_t)(at - r->uri) + 9 : 0;
-            snprintf(chassis, sizeof chassis, "%.*s",
-                     (int)(at ? n + strcspn(r->uri + n, "/#") : strlen(r->uri)), r->uri);
+            size_t n = jm_redfish_chassis(r->uri);
+            snprintf(chassis, sizeof chassis, "%.*s", (int)(n ? n : strlen(r->uri)), r->uri);
             jm_rf_audit(s, chassis, &a);
             side = r->kind == JM_RF_MEAN ? a.mean_is : a.consumed_is;
             if (p == 0 && a.text[0])

@@ -122,22 +122,32 @@ void jm_redfish_part(const struct jm_rf_reading *r, bool first, char out[64])
     snprintf(out, 64, "%s%s", number ? jm_rf_of_name((int)r->of) : "", id);
 }
 
+size_t jm_redfish_chassis(const char *uri)
+{
+    const char *at = strstr(uri, "/Chassis/");
+    return at ? (size_t)(at - uri) + 9 + strcspn(at + 9, "/#") : 0;
+}
+
+/* n: its jm_redfish_chassis. */
+static bool same_chassis(const char *uri, size_t n, const char *other)
+{
+    return strncmp(other, uri, n) == 0 && (other[n] == '/' || other[n] == '#');
+}
+
 /* Names that promise the whole are many: a sensor that shows less than half of another figure of its chassis
  * is a part. */
 void jm_redfish_wholes(struct jm_rf_set *s)
 {
     for (size_t i = 0; i < s->n; i++) {
         struct jm_rf_reading *r = &s->r[i];
-        const char *at = strstr(r->uri, "/Chassis/");
-        size_t n = at ? (size_t)(at - r->uri) + 9 + strcspn(at + 9, "/#") : 0;
+        size_t n = jm_redfish_chassis(r->uri);
         if (!n || r->of != JM_RF_NODE || strcmp(r->property, "Reading") != 0 || r->unit != JM_U_W ||
             r->kind != JM_RF_INSTANT || r->status != JM_S_OK)
             continue;
         for (size_t j = 0; j < s->n; j++) {
             const struct jm_rf_reading *o = &s->r[j];
             if (o->of == JM_RF_NODE && o->unit == JM_U_W && o->kind == JM_RF_INSTANT &&
-                o->status == JM_S_OK && strncmp(o->uri, r->uri, n) == 0 &&
-                (o->uri[n] == '/' || o->uri[n] == '#') && r->value < o->value / 2) {
+                o->status == JM_S_OK && same_chassis(r->uri, n, o->uri) && r->value < o->value / 2) {
                 r->of = JM_RF_RAIL;
                 r->scope = JM_RF_COMPONENT;
                 break;
@@ -159,13 +169,11 @@ bool jm_redfish_fed(const struct jm_rf_set *s, const struct jm_instrument *in)
 
 bool jm_redfish_in_total(const struct jm_redfish *f, const struct jm_rf_reading *supply)
 {
-    const char *at = strstr(supply->uri, "/Chassis/");
-    size_t n = at ? (size_t)(at - supply->uri) + 9 + strcspn(at + 9, "/#") : 0;
+    size_t n = jm_redfish_chassis(supply->uri);
     for (size_t i = 0; n && i < f->n_spots; i++) {
         const struct jm_rf_reading *r = &f->spot[i].what;
         if (r->of == JM_RF_PDU && r->unit == JM_U_W && r->kind == JM_RF_INSTANT &&
-            r->scope != JM_RF_DC_OUTPUT && strncmp(r->uri, supply->uri, n) == 0 &&
-            (r->uri[n] == '/' || r->uri[n] == '#'))
+            r->scope != JM_RF_DC_OUTPUT && same_chassis(supply->uri, n, r->uri))
             return true;
     }
     return false;

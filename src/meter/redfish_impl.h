@@ -80,6 +80,8 @@ void jm_redfish_part(const struct jm_rf_reading *r, bool first, char out[64]);
 /* After a reading of all spots: counters against the power beside them (redfish_watch.c). */
 struct jm_reading;
 void jm_redfish_watch(struct jm_redfish *f, struct jm_reading *out);
+/* Bytes of the URI up to the end of its chassis' name; 0: it is of none. */
+size_t jm_redfish_chassis(const char *uri);
 /* Sensors whose names promise the whole of a chassis and show a part of it become parts. After dedupe. */
 void jm_redfish_wholes(struct jm_rf_set *s);
 /* Whether a feed of the configuration names a part that the service has. */

@@ -68,22 +68,13 @@ static const struct {
 } known[] = {{"SpotPriceEUR", "EUR/MWh"}, {"DayAheadPriceEUR", "EUR/MWh"}, {"CO2Emission", "g/kWh"}};
 #define ENERGINET "Energi Data Service, Energinet"
 
-bool jm_factor_has(struct jm_span s, const char *word)
-{
-    struct jm_span w = jm_span_of(word);
-    for (size_t i = 0; i + w.n <= s.n; i++)
-        if (jm_span_ieq(jm_span_sub(s, i, w.n), w))
-            return true;
-    return false;
-}
-
 /* A table of amounts by source is a mix; with oil in it very likely one of primary energy. */
 static int no_value(const struct jm_csv_field *f, size_t n, struct jm_err *err)
 {
     bool coal = false, oil = false;
     for (size_t i = 0; i < n; i++) {
-        coal |= jm_factor_has(f[i].raw, "coal");
-        oil |= jm_factor_has(f[i].raw, "oil") || jm_factor_has(f[i].raw, "petroleum");
+        coal |= jm_span_ihas(f[i].raw, "coal");
+        oil |= jm_span_ihas(f[i].raw, "oil") || jm_span_ihas(f[i].raw, "petroleum");
     }
     if (coal && oil)
         return jm_err_set(
@@ -122,19 +113,19 @@ static void by_unit(struct jm_factor_table *t, const struct jm_csv_field *f, siz
 {
     for (size_t i = 0; i < n && t->at[JM_FC_VALUE] < 0; i++) {
         struct jm_span s = jm_span_trim(f[i].raw);
-        if (jm_factor_has(s, "intraday") || !unit_in(s, &t->unit))
+        if (jm_span_ihas(s, "intraday") || !unit_in(s, &t->unit))
             continue;
         t->at[JM_FC_VALUE] = (int)i;
-        if (jm_factor_has(s, "MWhe")) {
+        if (jm_span_ihas(s, "MWhe")) {
             t->source = "Ember, European wholesale electricity prices";
             t->licence = "CC BY 4.0";
             t->note = "wholesale: without grid fees, taxes and margin";
-        } else if (jm_factor_has(s, "Deutschland/Luxemburg")) {
+        } else if (jm_span_ihas(s, "Deutschland/Luxemburg")) {
             t->source = "SMARD, Bundesnetzagentur, day-ahead prices";
             t->licence = "CC BY 4.0";
             t->note = "wholesale: without grid fees, taxes and margin";
             snprintf(t->zone, sizeof t->zone, "DE-LU");
-        } else if (jm_factor_has(s, "day-ahead price")) {
+        } else if (jm_span_ihas(s, "day-ahead price")) {
             t->source = "ENTSO-E transparency platform, day-ahead prices, downloaded table";
             t->note = "wholesale: without grid fees, taxes and margin";
         }
@@ -166,20 +157,20 @@ int jm_factor_header(struct jm_factor_table *t, struct jm_err *err)
                 t->at[names[k].c] = (int)i;
     for (size_t i = 0; i < n; i++) {
         struct jm_span s = jm_span_trim(f[i].raw);
-        t->utc |= jm_factor_has(s, "(utc)");
+        t->utc |= jm_span_ihas(s, "(utc)");
         if (jm_span_starts(s, JM_SPAN("BZN|")) || jm_span_starts(s, JM_SPAN("CTY|")))
             snprintf(t->zone, sizeof t->zone, "%.*s", (int)(s.n > 35 ? 31 : s.n - 4), s.p + 4);
-        if (!jm_factor_has(s, "carbon intensity") || (!jm_factor_has(s, "gCO2") && !jm_factor_has(s, "gCO₂")))
+        if (!jm_span_ihas(s, "carbon intensity") || (!jm_span_ihas(s, "gCO2") && !jm_span_ihas(s, "gCO₂")))
             continue;
-        enum jm_factor_column c = jm_factor_has(s, "direct") ? JM_FC_DIRECT : JM_FC_LIFE;
+        enum jm_factor_column c = jm_span_ihas(s, "direct") ? JM_FC_DIRECT : JM_FC_LIFE;
         if (t->at[c] < 0)
             t->at[c] = (int)i;
     }
     if (t->at[JM_FC_START] >= 0) {
         struct jm_span s = jm_span_trim(f[t->at[JM_FC_START]].raw);
-        t->clock = jm_factor_has(s, "cet/cest") || jm_factor_has(s, "datum von")          ? JM_FACTOR_EUROPE
-                   : jm_factor_has(s, "utc") || t->utc || jm_span_ieq(s, JM_SPAN("date")) ? JM_FACTOR_UTC
-                                                                                          : JM_FACTOR_OFFSET;
+        t->clock = jm_span_ihas(s, "cet/cest") || jm_span_ihas(s, "datum von")           ? JM_FACTOR_EUROPE
+                   : jm_span_ihas(s, "utc") || t->utc || jm_span_ieq(s, JM_SPAN("date")) ? JM_FACTOR_UTC
+                                                                                         : JM_FACTOR_OFFSET;
     }
     if (t->at[JM_FC_VALUE] < 0 && t->at[JM_FC_DIRECT] < 0 && t->at[JM_FC_LIFE] < 0 &&
         t->at[JM_FC_VARIABLE] < 0)

@@ -51,7 +51,5 @@ struct jm_factor_table {
 
 /* Finds the columns of the header, which is the first row that is no comment. JM_EPARSE, JM_EUSAGE. */
 int jm_factor_header(struct jm_factor_table *t, struct jm_err *err);
-/* Does s hold the word, whatever the case of its ASCII letters? */
-bool jm_factor_has(struct jm_span s, const char *word);
 
 #endif

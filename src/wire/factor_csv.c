@@ -93,7 +93,7 @@ static double scale(const struct row *r, char unit[24])
     if (r->what == JM_FACTOR_CARBON) {
         k = jm_factor_carbon_unit(r->unit);
         snprintf(unit, 24, "%s",
-                 jm_factor_has(r->unit, "CO2e") || jm_factor_has(r->unit, "CO₂e") ? "gCO2e/kWh" : "gCO2/kWh");
+                 jm_span_ihas(r->unit, "CO2e") || jm_span_ihas(r->unit, "CO₂e") ? "gCO2e/kWh" : "gCO2/kWh");
     } else if (r->what == JM_FACTOR_PRICE) {
         k = jm_factor_price_unit(r->unit, cur);
         snprintf(unit, 24, "%s/kWh", cur);
@@ -239,7 +239,7 @@ static bool intensity(struct jm_span variable)
 /* "Sequence 2" is another auction than the market's coupling. */
 static bool other_auction(struct jm_span s)
 {
-    return s.n && s.p[s.n - 1] >= '2' && s.p[s.n - 1] <= '9' && jm_factor_has(s, "sequence");
+    return s.n && s.p[s.n - 1] >= '2' && s.p[s.n - 1] <= '9' && jm_span_ihas(s, "sequence");
 }
 
 static int one(struct jm_factor_table *t, const struct jm_csv_field *f, size_t n, struct jm_factor_set *set,
@@ -286,7 +286,7 @@ static int one(struct jm_factor_table *t, const struct jm_csv_field *f, size_t n
                           "EUR/kWh, EUR/MWh and L/kWh",
                           (long long)t->csv.line, (int)(r.unit.n > 24 ? 24 : r.unit.n), r.unit.p,
                           jm_factor_what_name((int)r.what),
-                          jm_factor_has(r.unit, "Wh") && !jm_factor_has(r.unit, "/")
+                          jm_span_ihas(r.unit, "Wh") && !jm_span_ihas(r.unit, "/")
                               ? " (an amount of energy is no factor)"
                               : "");
     return take(t, f, n, &r, v * k, unit, set, from, err);

@@ -159,7 +159,7 @@ void jm_rf_excerpts(struct jm_rf_body *b)
         size_t at = b->set->n;
         excerpt(b, &now, limit, NULL);
         if (b->set->n > at && jm_json_str(jm_json_get(limit, "DataSourceUri"), &control) &&
-            jm_rf_has(control, "/Controls/"))
+            jm_span_ihas(control, "/Controls/"))
             b->set->r[at].kind = JM_RF_LIMIT; /* the reading of a control: what it is is not stated */
         if (b->set->n > at && !b->set->r[at].excerpt && jm_json_get(b->root, "PowerWatts"))
             b->set->r[at].repeat = true; /* what PowerWatts says already */

@@ -78,7 +78,7 @@ void jm_rf_history(struct jm_rf_body *b)
     const struct jm_json *items = jm_json_path(b->root, "Oem.IBM.InputPowerHistoryItems");
     if (jm_json_is_array(items) && jm_json_len(items)) /* IBM: one entry each 30 s, of the input */
         entry_of(b, "InputPowerHistoryItems", items, 30, true);
-    if (!jm_rf_has(type, "PowerMeter"))
+    if (!jm_span_ihas(type, "PowerMeter"))
         return;
     /* "FastPowerMeter": 10 s for 20 minutes, "PowerMeter": 5 minutes for a day */
     const char *id = b->set->id;

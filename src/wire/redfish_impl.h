@@ -69,7 +69,6 @@ void jm_rf_tray(const char *uri, struct jm_span name, enum jm_rf_of *of, enum jm
 void jm_rf_placed(const char *uri, enum jm_rf_of *of, enum jm_rf_scope *scope);
 /* The part of an address after a collection: "1U" of "/redfish/v1/Chassis/1U/Power" after "/Chassis/". */
 struct jm_span jm_rf_segment(const char *uri, const char *collection);
-bool jm_rf_has(struct jm_span text, const char *word); /* ASCII case-insensitive */
 void jm_rf_text(char *out, size_t n, const struct jm_json *v);
 void jm_rf_uri(char out[JM_RF_URI], struct jm_span s);
 bool jm_rf_below(const char *uri, const char *top); /* uri is top or below it */

@@ -14,19 +14,10 @@ bool jm_rf_below(const char *uri, const char *top)
     return strncmp(uri, top, n) == 0 && (uri[n] == '\0' || uri[n] == '/' || uri[n] == '#');
 }
 
-bool jm_rf_has(struct jm_span t, const char *word)
-{
-    struct jm_span w = jm_span_of(word);
-    for (size_t i = 0; i + w.n <= t.n; i++)
-        if (jm_span_ieq((struct jm_span){t.p + i, w.n}, w))
-            return true;
-    return false;
-}
-
 static bool any_of(struct jm_span t, const char *const *words)
 {
     for (; *words; words++)
-        if (jm_rf_has(t, *words))
+        if (jm_span_ihas(t, *words))
             return true;
     return false;
 }
@@ -113,7 +104,7 @@ bool jm_rf_named(struct jm_span t, enum jm_rf_of *of, enum jm_rf_scope *scope)
         *scope = rows[i].scope;
         if ((*scope == JM_RF_AC_INPUT || *scope == JM_RF_DC_OUTPUT) && of_supply(t))
             *of = JM_RF_PSU;
-        if (*of == JM_RF_PSU && (jm_rf_has(t, "total") || jm_rf_has(t, "_sum")) && !numbered(t))
+        if (*of == JM_RF_PSU && (jm_span_ihas(t, "total") || jm_span_ihas(t, "_sum")) && !numbered(t))
             *of = JM_RF_NODE; /* "PSU_Total_Input": all of them */
         return true;
     }
@@ -125,8 +116,8 @@ bool jm_rf_named(struct jm_span t, enum jm_rf_of *of, enum jm_rf_scope *scope)
 void jm_rf_tray(const char *uri, struct jm_span name, enum jm_rf_of *of, enum jm_rf_scope *scope)
 {
     struct jm_span chassis = jm_rf_segment(uri, "/Chassis/");
-    if (*of != JM_RF_MODULE || !jm_rf_has(name, "totalhsc") || !chassis.n || !jm_rf_has(chassis, "chassis") ||
-        jm_rf_has(chassis, "hgx"))
+    if (*of != JM_RF_MODULE || !jm_span_ihas(name, "totalhsc") || !chassis.n ||
+        !jm_span_ihas(chassis, "chassis") || jm_span_ihas(chassis, "hgx"))
         return;
     *of = JM_RF_NODE;
     *scope = JM_RF_DC_INPUT;
@@ -171,8 +162,8 @@ void jm_rf_placed(const char *uri, enum jm_rf_of *of, enum jm_rf_scope *scope)
         }
     struct jm_span cpu = jm_rf_segment(uri, "/Processors/"), chassis = jm_rf_segment(uri, "/Chassis/");
     if (cpu.n) {
-        bool gpu = jm_rf_has(cpu, "gpu") || jm_rf_has(cpu, "sxm") || jm_rf_has(cpu, "accel") ||
-                   jm_rf_has(cpu, "oam");
+        bool gpu = jm_span_ihas(cpu, "gpu") || jm_span_ihas(cpu, "sxm") || jm_span_ihas(cpu, "accel") ||
+                   jm_span_ihas(cpu, "oam");
         *of = gpu ? JM_RF_GPU : JM_RF_CPU;
         *scope = gpu ? JM_RF_BOARD : JM_RF_COMPONENT;
         return;
@@ -185,10 +176,11 @@ void jm_rf_placed(const char *uri, enum jm_rf_of *of, enum jm_rf_scope *scope)
         *scope = JM_RF_AC_INPUT;
         return;
     }
-    if (chassis.n && !jm_rf_has(chassis, "system") && jm_rf_named(chassis, of, scope))
+    if (chassis.n && !jm_span_ihas(chassis, "system") && jm_rf_named(chassis, of, scope))
         return;
-    if (chassis.n && (jm_rf_has(chassis, "hgx") || jm_rf_has(chassis, "erot") || jm_rf_has(chassis, "bmc") ||
-                      jm_rf_has(chassis, "cpld") || jm_rf_has(chassis, "fpga"))) {
+    if (chassis.n &&
+        (jm_span_ihas(chassis, "hgx") || jm_span_ihas(chassis, "erot") || jm_span_ihas(chassis, "bmc") ||
+         jm_span_ihas(chassis, "cpld") || jm_span_ihas(chassis, "fpga"))) {
         *of = JM_RF_MODULE;
         *scope = JM_RF_BOARD;
     }

@@ -39,15 +39,15 @@ static void control_of(const struct jm_json *o, size_t i, enum jm_rf_of *of, enu
     if (i == 0)
         return; /* Supermicro relates the whole chassis' value to its processors only */
     for (size_t k = 0; k < 2; k++) {
-        if (jm_rf_has(text[k], "memory"))
+        if (jm_span_ihas(text[k], "memory"))
             *of = JM_RF_MEMORY;
-        else if (jm_rf_has(text[k], "gpu") || jm_rf_has(text[k], "accelerator"))
+        else if (jm_span_ihas(text[k], "gpu") || jm_span_ihas(text[k], "accelerator"))
             *of = JM_RF_GPUS;
-        else if (jm_rf_has(text[k], "cpu") || jm_rf_has(text[k], "processor"))
+        else if (jm_span_ihas(text[k], "cpu") || jm_span_ihas(text[k], "processor"))
             *of = JM_RF_CPU;
-        else if (jm_rf_has(text[k], "fan"))
+        else if (jm_span_ihas(text[k], "fan"))
             *of = JM_RF_FANS;
-        else if (jm_rf_has(text[k], "storage"))
+        else if (jm_span_ihas(text[k], "storage"))
             *of = JM_RF_STORAGE;
         if (*of != JM_RF_RAIL)
             return;
@@ -209,10 +209,10 @@ static bool is_power_word(struct jm_span s)
                                        "cycle",     "setpoint", "volt",     "current", "timestamp",
                                        "efficien",  "percent",  "duration", "cap",     "throttl",
                                        "violation", "factor",   "count",    NULL};
-    bool yes =
-        jm_rf_has(s, "power") || jm_rf_has(s, "watt") || jm_rf_has(s, "energy") || jm_rf_has(s, "pwr_");
+    bool yes = jm_span_ihas(s, "power") || jm_span_ihas(s, "watt") || jm_span_ihas(s, "energy") ||
+               jm_span_ihas(s, "pwr_");
     for (size_t i = 0; yes && not [i]; i++)
-        yes = !jm_rf_has(s, not [i]);
+        yes = !jm_span_ihas(s, not [i]);
     return yes;
 }
 
@@ -223,16 +223,16 @@ static void report_kind(struct jm_rf_reading *r, struct jm_span words)
         const char *word;
         double s;
     } spans[] = {{"minute", 60}, {"hour", 3600}, {"day", 86400}, {"week", 604800}};
-    if (jm_rf_has(words, "avg") || jm_rf_has(words, "average") || jm_rf_has(words, "mean"))
+    if (jm_span_ihas(words, "avg") || jm_span_ihas(words, "average") || jm_span_ihas(words, "mean"))
         r->kind = JM_RF_MEAN;
-    else if (jm_rf_has(words, "min") && !jm_rf_has(words, "minute"))
+    else if (jm_span_ihas(words, "min") && !jm_span_ihas(words, "minute"))
         r->kind = JM_RF_MIN;
-    else if (jm_rf_has(words, "max") || jm_rf_has(words, "peak"))
+    else if (jm_span_ihas(words, "max") || jm_span_ihas(words, "peak"))
         r->kind = JM_RF_MAX;
     else
         return;
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
-        if (jm_rf_has(words, spans[i].word))
+        if (jm_span_ihas(words, spans[i].word))
             r->interval_s = spans[i].s;
 }
 
@@ -255,7 +255,7 @@ static void value_of(struct jm_rf_body *b, const struct jm_json *m, size_t first
     bool all_digits = last.n > 0;
     for (size_t i = 0; i < last.n; i++)
         all_digits = all_digits && last.p[i] >= '0' && last.p[i] <= '9';
-    if (all_digits || jm_rf_has(last, "reading")) /* a pointer to an object, or to an excerpt's Reading */
+    if (all_digits || jm_span_ihas(last, "reading")) /* a pointer to an object, or to an excerpt's Reading */
         words = id.n ? id : all_digits ? report : property;
     if (!row && !is_power_word(words) && !is_power_word(last))
         return;
@@ -302,8 +302,8 @@ static void value_of(struct jm_rf_body *b, const struct jm_json *m, size_t first
         r->unit_sure = row->unit == JM_U_W;
     } else {
         char place[JM_RF_URI];
-        bool energy = jm_rf_has(words, "energy") || jm_rf_has(last, "energy");
-        bool kwh = jm_rf_has(words, "kwh") || jm_rf_has(property, "kwh");
+        bool energy = jm_span_ihas(words, "energy") || jm_span_ihas(last, "energy");
+        bool kwh = jm_span_ihas(words, "kwh") || jm_span_ihas(property, "kwh");
         jm_rf_uri(place, jm_span_sub(property, 0, hash >= 0 ? (size_t)hash : property.n));
         jm_rf_placed(place, &r->of, &r->scope);
         enum jm_rf_of of = r->of;

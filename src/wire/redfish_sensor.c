@@ -31,7 +31,7 @@ static bool sensor_unit(const struct jm_json *o, enum jm_unit *unit, double *fac
                 *factor = types[i].factor;
                 typed = true;
             }
-        if (!typed && !jm_rf_has(s, "power") && !jm_rf_has(s, "energy") &&
+        if (!typed && !jm_span_ihas(s, "power") && !jm_span_ihas(s, "energy") &&
             !jm_span_ieq(s, JM_SPAN("Unknown")))
             return false; /* "Heat" in kW is what a cooler takes away */
     }
@@ -94,11 +94,11 @@ static void sensor_of(struct jm_rf_reading *r, const struct jm_json *o)
     /* a PDU's sensors live below its chassis: which outlet they are of, the outlet's resource says */
     bool known = jm_rf_named(id, &of, &scope) || jm_rf_named(name, &of, &scope);
     if (!known) {
-        if (jm_rf_has(context, "GPU") || jm_rf_has(context, "Accelerator"))
+        if (jm_span_ihas(context, "GPU") || jm_span_ihas(context, "Accelerator"))
             of = JM_RF_GPU, scope = JM_RF_BOARD;
-        else if (jm_rf_has(context, "CPU"))
+        else if (jm_span_ihas(context, "CPU"))
             of = JM_RF_CPU;
-        else if (jm_rf_has(context, "Memory"))
+        else if (jm_span_ihas(context, "Memory"))
             of = JM_RF_MEMORY;
         else if (here != JM_RF_NODE)
             of = here, scope = r->scope;
@@ -110,7 +110,8 @@ static void sensor_of(struct jm_rf_reading *r, const struct jm_json *o)
         scope = JM_RF_COMPONENT;
     }
     jm_rf_tray(r->uri, id.n ? id : name, &of, &scope);
-    if (chassis.n && jm_rf_has(chassis, "hgx") && of == JM_RF_NODE) /* "Total" of a board is not the node's */
+    if (chassis.n && jm_span_ihas(chassis, "hgx") &&
+        of == JM_RF_NODE) /* "Total" of a board is not the node's */
         of = JM_RF_MODULE, scope = JM_RF_BOARD;
     if (here == JM_RF_PDU) { /* a sensor of power equipment is of no server */
         static const struct {
@@ -125,10 +126,10 @@ static void sensor_of(struct jm_rf_reading *r, const struct jm_json *o)
         of = supply ? JM_RF_PSU : rail ? of : here;
         scope = supply || rail || scope == JM_RF_DC_OUTPUT ? scope : JM_RF_AC_INPUT;
         for (size_t i = 0; i < sizeof parts / sizeof *parts && !supply && of == here; i++)
-            if (jm_rf_has(id, parts[i].word) || jm_rf_has(name, parts[i].word))
+            if (jm_span_ihas(id, parts[i].word) || jm_span_ihas(name, parts[i].word))
                 of = parts[i].of;
     }
-    if (of == JM_RF_NODE && jm_rf_has(about, "Power Supply"))
+    if (of == JM_RF_NODE && jm_span_ihas(about, "Power Supply"))
         of = JM_RF_PSU;
     r->of = of;
     r->scope = scope;
@@ -142,7 +143,8 @@ void jm_rf_sensor(struct jm_rf_body *b)
     bool stated = false;
     struct jm_span words = {NULL, 0};
     jm_json_str(jm_json_get(o, "Id"), &words);
-    if (!sensor_unit(o, &unit, &factor, &stated) || jm_rf_has(words, "heat") || jm_rf_has(words, "cooling"))
+    if (!sensor_unit(o, &unit, &factor, &stated) || jm_span_ihas(words, "heat") ||
+        jm_span_ihas(words, "cooling"))
         return;
     struct jm_rf_reading *r = jm_rf_add(b, "Reading");
     if (!r)
